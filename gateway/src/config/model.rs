@@ -1,0 +1,156 @@
+//! The validated configuration: what the rest of the gateway reads.
+
+use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Duration};
+
+/// Everything that `serve`, `run` and `check` need, validated.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The gateway's own settings.
+    pub gateway: GatewaySettings,
+    /// The servers to put a front in front of, in the order of the files.
+    pub servers: Vec<ServerConfig>,
+}
+
+/// The top-level `gateway:` block, but for `servers`.
+#[derive(Clone, Debug)]
+pub struct GatewaySettings {
+    /// Address of `/metrics`, `/status` and the rest; `None` switches it off.
+    pub admin: Option<SocketAddr>,
+    /// Threads that carry requests; default: the machine's cores.
+    pub threads: usize,
+    /// How long requests in flight may go on after SIGTERM; default 30 s.
+    pub shutdown_timeout: Duration,
+    /// How long a worker may take from SIGTERM to its end, before its group is killed; default 10 s.
+    pub worker_stop_timeout: Duration,
+    /// Bytes of request bodies held in memory over all requests; default 1 GiB.
+    pub max_buffered_bytes: usize,
+    /// One log line per request; default off.
+    pub access_log: bool,
+}
+
+/// A server's protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// NeMo Gym `resources_servers`.
+    Resources,
+    /// NeMo Gym `responses_api_agents`.
+    Agent,
+    /// NeMo Gym `environment_servers`.
+    Environment,
+    /// NeMo Gym `responses_api_models`.
+    Model,
+    /// Anything else that speaks HTTP: `http_servers`, and `run` without `--kind`.
+    Generic,
+}
+
+/// One server: a front address and the workers behind it.
+#[derive(Clone, Debug)]
+pub struct ServerConfig {
+    /// The instance name: the top-level key.
+    pub name: String,
+    /// Its protocol.
+    pub kind: Kind,
+    /// The file it stands in; `None` for `run`.
+    pub file: Option<PathBuf>,
+    /// The front address.
+    pub listen: Listen,
+    /// How many worker processes; at least 1.
+    pub num_workers: u16,
+    /// How a worker is started.
+    pub launch: Launch,
+    /// The rest.
+    pub settings: ServerSettings,
+}
+
+/// A front address: as written, and resolved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listen {
+    /// `host:port` as the config has it, for messages.
+    pub written: String,
+    /// What to bind; port 0 takes a free one.
+    pub address: SocketAddr,
+}
+
+/// How a worker is started.
+#[derive(Clone, Debug)]
+pub enum Launch {
+    /// An unmodified NeMo Gym server: `PYTHON ENTRYPOINT` in its directory, with its config in the environment.
+    NemoGym {
+        /// The interpreter.
+        python: PathBuf,
+        /// The server's folder: the worker's working directory.
+        directory: PathBuf,
+        /// The script, relative to `directory`.
+        entrypoint: PathBuf,
+        /// `resources_servers` and so on: the key of the block.
+        kind_key: String,
+        /// The implementation: the key under the kind.
+        implementation: String,
+        /// The merged config without the `gateway` block, interpolations as written: the worker resolves them itself.
+        global_config: serde_json::Value,
+    },
+    /// A command; `{socket}` and `{port}` in its arguments are replaced.
+    Command {
+        /// Program and arguments; not empty.
+        argv: Vec<String>,
+        /// Working directory; default: the config file's folder (`run`: the current one).
+        directory: PathBuf,
+        /// Environment variables on top of the gateway's own.
+        env: BTreeMap<String, String>,
+        /// JSON that the worker gets in `GYM_SERVER_CONFIG`.
+        server_config: serde_json::Value,
+    },
+}
+
+/// A server's settings under `gateway.servers.<name>` (NeMo Gym kinds) or in its own block (the gateway's kinds).
+#[derive(Clone, Debug)]
+pub struct ServerSettings {
+    /// The session cookie's name; `None`: learned from the readiness probe (kind generic: no cookie, no sessions).
+    pub session_cookie: Option<String>,
+    /// The session cookie's signing secret; `None`: its name, as NeMo Gym does.
+    pub session_secret: Option<String>,
+    /// More routes that start a session, beside the kind's own.
+    pub session_start_routes: Vec<String>,
+    /// More routes that end a session, beside the kind's own.
+    pub session_end_routes: Vec<String>,
+    /// `false` turns the server into plain balancing.
+    pub routes_sessions_to_owner: bool,
+    /// Why the server must have one worker; refuses `num_workers` above 1. `Some("")` overrides what the server says.
+    pub multiple_workers_unsupported_reason: Option<String>,
+    /// How long an ended or claimed session is remembered after its last request; default 300 s.
+    pub session_close_retry_window: Duration,
+    /// How long an open session may be idle before it counts as lost; default 86,400 s.
+    pub session_idle_timeout: Duration,
+    /// How long a lost session is answered with 410; default 86,400 s.
+    pub lost_session_retention: Duration,
+    /// The most lost sessions that are remembered; default 1,000,000.
+    pub max_lost_sessions: u64,
+    /// The largest body of a naming route; default 64 MiB.
+    pub max_naming_body_bytes: usize,
+    /// How long a request waits for a ready worker; default 10 s.
+    pub queue_timeout: Duration,
+    /// How long a worker may take to become ready; default 120 s.
+    pub start_timeout: Duration,
+    /// How long a worker may take for the head of its reply; default: for ever.
+    pub worker_timeout: Option<Duration>,
+    /// How long an unused connection to a worker is kept; default 4 s (uvicorn closes after 5).
+    pub worker_idle_timeout: Duration,
+    /// How long a client may take for a request's head, or leave its connection idle; default 75 s.
+    pub client_idle_timeout: Duration,
+    /// First wait before a dead worker is started again; doubles up to `restart_backoff_max`; default 0.5 s.
+    pub restart_backoff: Duration,
+    /// Longest wait before a dead worker is started again; default 60 s.
+    pub restart_backoff_max: Duration,
+}
+
+/// Everything that is wrong with a configuration, each with its file and key.
+#[derive(Clone, Debug)]
+pub struct ErrorList(pub Vec<String>);
+
+impl std::fmt::Display for ErrorList {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0.join("\n"))
+    }
+}
+
+impl std::error::Error for ErrorList {}

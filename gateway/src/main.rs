@@ -1,0 +1,2 @@
+//! The `gym-gateway` command.
+fn main() {}
