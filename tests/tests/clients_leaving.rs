@@ -62,7 +62,7 @@ async fn in_the_body_of_a_naming_request() {
         let mut client = gateway.raw().await;
         let call = gateway.post("/seed_session").header("content-length", "1000000");
         client.send(call.head_bytes()).await;
-        client.send([b' '; 100_000]).await;
+        client.send(vec![b' '; 100_000]).await;
         let what = "its bytes are held";
         admin::metrics_until(&gateway, what, |metrics| metrics.sum(metric::BUFFERED, &[]) >= 100_000.0).await;
         leave(client, reset);
