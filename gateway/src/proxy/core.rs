@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use http::{Request, Response, Version};
+use http::{Request, Response, Version, header::EXPECT};
 use hyper::{body::Incoming, service::service_fn, upgrade::OnUpgrade};
 use hyper_util::{rt::{TokioIo, TokioTimer}, server::conn::auto};
 use tokio::{net::TcpStream, sync::mpsc, time::MissedTickBehavior};
@@ -162,7 +162,8 @@ async fn handle(client: Rc<Client>, request: Request<Incoming>) -> Result<Respon
     let (mut parts, incoming) = request.into_parts();
     let route = server.rule.route(&parts.method, parts.uri.path());
     let account = Account::open(&core.observer, server, route.class, &parts.method, parts.uri.path());
-    let body = RequestBody::new(incoming, core.shared.budget.clone(), unread.clone());
+    let expects_continue = parts.headers.contains_key(EXPECT);
+    let body = RequestBody::new(incoming, expects_continue, core.shared.budget.clone(), unread.clone());
     let upgrade = parts.extensions.remove::<OnUpgrade>();
     let is_http1 = parts.version < Version::HTTP_2;
     let exchange = Exchange { core, server, route, body: &body, account: &account };

@@ -54,7 +54,7 @@ impl Exchange<'_> {
         let is_head = parts.method == Method::HEAD;
         let mut head = Head::new(parts, peer);
         let naming = self.naming_body().await?;
-        let route = if head.is_upgrade() { self.route.upgrade() } else { self.route };
+        let route = if head.is_upgrade() { self.route.upgraded() } else { self.route };
 
         let name = |head: &Head| {
             self.server.rule.name(route, head.headers(), query, naming.as_deref(), super::Clock::unix())
@@ -128,7 +128,7 @@ impl Exchange<'_> {
         (is_head, upgrade, head): (bool, Option<OnUpgrade>, &Head),
     ) -> Response<ReplyBody> {
         let (mut parts, incoming) = response.into_parts();
-        let reply = self.server.rule.read_reply(self.route, parts.status, &parts.headers);
+        let reply = self.server.rule.read_reply(self.route, parts.status, &parts.headers, super::Clock::unix());
         let effects = settlement.reply(&reply);
         let ends_with_connection = ends_with_connection(is_head, &parts, &incoming);
         headers::clean_reply(parts.status, &mut parts.headers);
@@ -226,26 +226,22 @@ impl Dispatcher<'_> {
     /// One decision of the rule; `None` if no worker is ready.
     fn dispatch(&self, named: &Named) -> Result<Option<Settlement>, Refusal> {
         let Exchange { core, server, .. } = self.exchange;
-        let ready = server.workers.ready();
         loop {
             let now = core.shared.clock.now();
             let mut choose =
-                |by| pick(&ready, &self.excluded, by, |worker| server.sessions.load(worker));
+                |by| pick(&server.workers.ready(), &self.excluded, by, |worker| server.sessions.load(worker));
             match server.sessions.dispatch(named, self.route, now, &mut choose)? {
                 Dispatch::NoWorker => return Ok(None),
-                Dispatch::To(ticket) => match server.workers.get(ticket.worker()) {
+                Dispatch::To(ticket) => match server.workers.get(ticket.worker) {
                     Some(worker) => {
-                        let counts = !self.route.is_endless() || named.session().is_some();
+                        let counts = !self.route.is_endless() || named.session.is_some();
                         return Ok(Some(Settlement::new(&core.shared, server, worker, ticket, counts)));
                     }
                     // It left between the choice and now; the table is told of it before anyone else is.
                     None => {
-                        let gone = ticket.worker();
+                        let gone = ticket.worker;
                         server.sessions.withdraw(ticket, now);
                         server.sessions.owner_exited(gone, now);
-                        if ready.iter().any(|worker| worker.id == gone) {
-                            return Ok(None);
-                        }
                     }
                 },
             }

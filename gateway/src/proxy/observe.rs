@@ -49,12 +49,12 @@ impl CoreObserver {
         self.requests
             .borrow_mut()
             .entry((index, slot, route, status))
-            .or_insert_with(|| self.shared.metrics.requests(server, slot, route.label(), status))
+            .or_insert_with(|| self.shared.metrics.requests(server, slot, route.as_str(), status))
             .inc();
         self.durations
             .borrow_mut()
             .entry((index, route))
-            .or_insert_with(|| self.shared.metrics.duration(server, route.label()))
+            .or_insert_with(|| self.shared.metrics.duration(server, route.as_str()))
             .observe(started.elapsed().as_secs_f64());
     }
 }

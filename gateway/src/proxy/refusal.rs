@@ -87,7 +87,7 @@ impl Refusal {
     /// What a person reads.
     pub fn detail(&self) -> String {
         match self {
-            Self::Rule(refusal) => refusal.detail(),
+            Self::Rule(refusal) => refusal.to_string(),
             Self::BadRequest => "the request's body broke off, or its framing is wrong".into(),
             Self::BodyTooLarge { limit } => {
                 format!("the body of a route that names a session must not be over {limit} bytes (max_naming_body_bytes)")

@@ -17,7 +17,7 @@ use crate::session::StepWatch;
 
 /// A reply's body was cut: the worker broke off. The client sees a broken transfer, never a whole one.
 #[derive(Debug)]
-pub struct CutOff(String);
+pub(super) struct CutOff(String);
 
 impl fmt::Display for CutOff {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -29,7 +29,7 @@ impl std::error::Error for CutOff {}
 
 /// The body of a reply; carries the request's settlement and account to its end.
 #[derive(Debug)]
-pub struct ReplyBody {
+pub(super) struct ReplyBody {
     source: Source,
     _account: Rc<Account>,
 }
