@@ -33,7 +33,9 @@ pub fn main() -> ExitCode {
             logging::start(log.log_format);
             serve::serve(config)
         }),
-        Command::Check { files, ask } => with_config(config::load(&files), |config| check::check(&config, ask)),
+        Command::Check { files, ask } => {
+            with_config(config::load(&files), |config| check::check(&config, ask))
+        }
         Command::Status { admin } => said(admin::client::status(&admin.admin, admin.json)),
         Command::Sessions { admin, server, state, limit, full } => {
             let query = admin::client::SessionsQuery { server, state, limit, full };
@@ -58,7 +60,10 @@ fn run_options(run: args::RunArgs) -> RunOptions {
     }
 }
 
-fn with_config(config: Result<config::Config, ErrorList>, go: impl FnOnce(config::Config) -> ExitCode) -> ExitCode {
+fn with_config(
+    config: Result<config::Config, ErrorList>,
+    go: impl FnOnce(config::Config) -> ExitCode,
+) -> ExitCode {
     match config {
         Ok(config) => go(config),
         Err(errors) => {

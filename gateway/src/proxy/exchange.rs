@@ -59,7 +59,8 @@ impl Exchange<'_> {
         let name = |head: &Head| {
             self.server.rule.name(route, head.headers(), query, naming.as_deref(), super::Clock::unix())
         };
-        let mut dispatcher = Dispatcher { exchange: self, route, excluded: Vec::new(), deadline: Cell::new(None) };
+        let mut dispatcher =
+            Dispatcher { exchange: self, route, excluded: Vec::new(), deadline: Cell::new(None) };
         let (mut named, mut settlement) = dispatcher.wait(|| name(&head)).await?;
         self.server.rule.prepare(&named, head.headers_mut(), super::Clock::unix());
         let (response, connection) = loop {
@@ -106,7 +107,10 @@ impl Exchange<'_> {
                 if !forward::has_exited(worker).await {
                     let name = &self.server.config.name;
                     tracing::warn!(server = name, slot = worker.id.slot, what, "a worker gave no reply");
-                    return Refusal::WorkerError(format!("worker {} of server {name} gave no reply: {what}", worker.id));
+                    return Refusal::WorkerError(format!(
+                        "worker {} of server {name} gave no reply: {what}",
+                        worker.id
+                    ));
                 }
                 match settlement.refusal_after_exit() {
                     Some(refusal) => refusal.into(),
@@ -128,7 +132,8 @@ impl Exchange<'_> {
         (is_head, upgrade, head): (bool, Option<OnUpgrade>, &Head),
     ) -> Response<ReplyBody> {
         let (mut parts, incoming) = response.into_parts();
-        let reply = self.server.rule.read_reply(self.route, parts.status, &parts.headers, super::Clock::unix());
+        let reply =
+            self.server.rule.read_reply(self.route, parts.status, &parts.headers, super::Clock::unix());
         let effects = settlement.reply(&reply);
         let ends_with_connection = ends_with_connection(is_head, &parts, &incoming);
         headers::clean_reply(parts.status, &mut parts.headers);
@@ -144,7 +149,10 @@ impl Exchange<'_> {
                 let tracker = stop.connections.clone();
                 let tunnel = Tunnel { client, worker, settlement, account, stop };
                 tokio::task::spawn_local(tracker.track_future(tunnel.run()));
-                return Response::from_parts(parts, ReplyBody::own(bytes::Bytes::new(), self.account.clone()));
+                return Response::from_parts(
+                    parts,
+                    ReplyBody::own(bytes::Bytes::new(), self.account.clone()),
+                );
             }
         }
         // OpenEnv closes after a 500 without saying so; a 5xx is rare enough for a new connection.
