@@ -114,7 +114,10 @@ pub(super) struct AdminAddress(pub(super) Option<SocketAddr>);
 fn admin_address(text: &str) -> Result<AdminAddress, String> {
     match text {
         "off" => Ok(AdminAddress(None)),
-        _ => text.parse().map(|a| AdminAddress(Some(a))).map_err(|_| "expected an address such as 127.0.0.1:9090, or off".into()),
+        _ => text
+            .parse()
+            .map(|a| AdminAddress(Some(a)))
+            .map_err(|_| "expected an address such as 127.0.0.1:9090, or off".into()),
     }
 }
 

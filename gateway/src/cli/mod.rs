@@ -8,7 +8,7 @@ mod serve;
 mod snapshot;
 mod stop;
 
-use std::process::ExitCode;
+use std::{io::Write, process::ExitCode};
 
 use clap::Parser;
 
@@ -33,7 +33,9 @@ pub fn main() -> ExitCode {
             logging::start(log.log_format);
             serve::serve(config)
         }),
-        Command::Check { files, ask } => with_config(config::load(&files), |config| check::check(&config, ask)),
+        Command::Check { files, ask } => {
+            with_config(config::load(&files), |config| check::check(&config, ask))
+        }
         Command::Status { admin } => said(admin::client::status(&admin.admin, admin.json)),
         Command::Sessions { admin, server, state, limit, full } => {
             let query = admin::client::SessionsQuery { server, state, limit, full };
@@ -58,7 +60,10 @@ fn run_options(run: args::RunArgs) -> RunOptions {
     }
 }
 
-fn with_config(config: Result<config::Config, ErrorList>, go: impl FnOnce(config::Config) -> ExitCode) -> ExitCode {
+fn with_config(
+    config: Result<config::Config, ErrorList>,
+    go: impl FnOnce(config::Config) -> ExitCode,
+) -> ExitCode {
     match config {
         Ok(config) => go(config),
         Err(errors) => {
@@ -72,12 +77,21 @@ fn with_config(config: Result<config::Config, ErrorList>, go: impl FnOnce(config
 
 fn said<E: std::fmt::Display>(result: Result<String, E>) -> ExitCode {
     match result {
-        Ok(text) => {
-            println!("{text}");
-            ExitCode::SUCCESS
-        }
+        Ok(text) => print(&text),
         Err(error) => {
             eprintln!("gym-gateway: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Prints a line; a reader that has seen enough (`| head`) is no failure.
+fn print(text: &str) -> ExitCode {
+    match writeln!(std::io::stdout(), "{}", text.trim_end()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("gym-gateway: cannot write: {error}");
             ExitCode::FAILURE
         }
     }

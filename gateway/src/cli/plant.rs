@@ -3,7 +3,7 @@
 use std::{
     path::PathBuf,
     sync::{Arc, Mutex, OnceLock, PoisonError},
-    time::{Duration, SystemTime},
+    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -31,7 +31,6 @@ pub(super) struct Plant {
     pub(super) gateway: Arc<GatewaySettings>,
     pub(super) servers: Vec<Arc<ServerState>>,
     pub(super) shared: Arc<Shared>,
-    pub(super) since: SystemTime,
     supervisors: OnceLock<Vec<Supervisor>>,
     failure: Mutex<Option<String>>,
     /// Cancelled when the start has failed.
@@ -54,7 +53,6 @@ impl Plant {
             servers: config.servers.into_iter().enumerate().map(state).collect(),
             gateway: Arc::new(config.gateway),
             shared: Arc::new(shared),
-            since: SystemTime::now(),
             supervisors: OnceLock::new(),
             failure: Mutex::new(None),
             failed: CancellationToken::new(),

@@ -110,7 +110,12 @@ pub(super) struct RequestBody(Rc<RefCell<State>>);
 
 impl RequestBody {
     /// A body that nothing was read of yet.
-    pub(super) fn new(incoming: Incoming, expects_continue: bool, budget: Arc<Budget>, unread: Unread) -> Self {
+    pub(super) fn new(
+        incoming: Incoming,
+        expects_continue: bool,
+        budget: Arc<Budget>,
+        unread: Unread,
+    ) -> Self {
         let ended = incoming.is_end_stream();
         Self(Rc::new(RefCell::new(State {
             incoming,
@@ -251,7 +256,10 @@ impl Body for SentBody {
     type Data = Bytes;
     type Error = hyper::Error;
 
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         let mut state = self.state.borrow_mut();
         let piece = match state.held.pop_front() {
             Some(piece) => piece,

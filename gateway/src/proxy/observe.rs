@@ -103,14 +103,23 @@ impl Account {
     pub(super) fn refused(&self, refusal: &super::Refusal) {
         self.answered(refusal.status());
         self.core.shared.metrics.refused(&self.server.config.name, refusal.code());
-        tracing::debug!(server = self.server.config.name, code = refusal.code(), detail = refusal.detail(), "refused");
+        tracing::debug!(
+            server = self.server.config.name,
+            code = refusal.code(),
+            detail = refusal.detail(),
+            "refused"
+        );
     }
 }
 
 impl Drop for Account {
     fn drop(&mut self) {
         let server = self.server.config.name.as_str();
-        self.core.request(server, (self.server.index, self.slot.get(), self.route, self.status.get()), self.started);
+        self.core.request(
+            server,
+            (self.server.index, self.slot.get(), self.route, self.status.get()),
+            self.started,
+        );
         if let Some(line) = &self.line {
             let (method, path) = line.as_ref();
             tracing::info!(

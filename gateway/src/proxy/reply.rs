@@ -12,7 +12,12 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 
-use super::{forward, observe::Account, pool::{Connection, Pool}, settle::Settlement};
+use super::{
+    forward,
+    observe::Account,
+    pool::{Connection, Pool},
+    settle::Settlement,
+};
 use crate::session::StepWatch;
 
 /// A reply's body was cut: the worker broke off. The client sees a broken transfer, never a whole one.
@@ -75,10 +80,10 @@ impl fmt::Debug for WorkerReply {
 impl WorkerReply {
     /// The whole body is here: the connection is free and the request is done, before its last byte goes out.
     fn settle(&mut self) {
-        if let Some(settlement) = self.settlement.take() {
-            if let Some((pool, server, connection)) = self.back.take() {
-                pool.put(server, settlement.worker().id, connection);
-            }
+        if let (Some(settlement), Some((pool, server, connection))) =
+            (self.settlement.take(), self.back.take())
+        {
+            pool.put(server, settlement.worker().id, connection);
         }
     }
 
@@ -118,7 +123,8 @@ impl WorkerReply {
     fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, CutOff>>> {
         let Some(settlement) = &self.settlement else { return Poll::Ready(None) };
         let worker = settlement.worker().clone();
-        let news = self.exit_news.get_or_insert_with(|| Box::pin(async move { forward::has_exited(&worker).await }));
+        let news =
+            self.exit_news.get_or_insert_with(|| Box::pin(async move { forward::has_exited(&worker).await }));
         let exited = ready!(news.as_mut().poll(cx));
         self.exit_news = None;
         self.ends_with_connection = false;
@@ -134,7 +140,10 @@ impl Body for ReplyBody {
     type Data = Bytes;
     type Error = CutOff;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, CutOff>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, CutOff>>> {
         match &mut self.source {
             Source::Own(body) => Poll::Ready(body.take().map(|bytes| Ok(Frame::data(bytes)))),
             Source::Worker(reply) => reply.poll(cx),

@@ -167,11 +167,11 @@ impl Rule {
             return Reply { status, cookie: None, sets_cookie: false, says: None };
         }
         let mut known = self.cookie.load();
-        if known.is_none() {
-            if let Some(cookie) = SessionCookie::shown(&self.config, headers, unix) {
-                self.take(cookie);
-                known = self.cookie.load();
-            }
+        if known.is_none()
+            && let Some(cookie) = SessionCookie::shown(&self.config, headers, unix)
+        {
+            self.take(cookie);
+            known = self.cookie.load();
         }
         let (sets_cookie, cookie) =
             known.as_deref().map_or((false, None), |known| known.id_in_reply(headers));
