@@ -32,6 +32,8 @@ mod sweep;
 mod table;
 mod ticket;
 
+#[cfg(test)]
+mod tests;
 
 pub use counts::{Counts, SessionFilter, SessionInfo, WorkerCounts};
 pub use id::{MAX_ID_BYTES, Millis, SessionId};
