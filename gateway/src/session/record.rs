@@ -167,3 +167,13 @@ impl Record {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_fits_into_64_bytes_beside_its_id() {
+        assert!(size_of::<(SessionId, Entry)>() <= 64, "{}", size_of::<(SessionId, Entry)>());
+    }
+}
