@@ -1,2 +1,7 @@
 //! The `gym-gateway` command.
-fn main() {}
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    gym_gateway::cli::main()
+}
