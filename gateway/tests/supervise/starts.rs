@@ -31,7 +31,7 @@ impl WorkerEvents for Events {
 fn start(server: ServerConfig) -> (Supervisor, mpsc::UnboundedReceiver<Event>) {
     let (sender, events) = mpsc::unbounded_channel();
     let supervisor =
-        Supervisor::start(Arc::new(server), &gateway_settings(), Arc::new(Events(sender)), program())
+        Supervisor::start(Arc::new(server), &gateway_settings(), Arc::default(), Arc::new(Events(sender)), program())
             .unwrap();
     (supervisor, events)
 }
@@ -195,6 +195,7 @@ async fn a_keeper_that_is_not_there() {
     let supervisor = Supervisor::start(
         Arc::new(sh("exit 0")),
         &gateway_settings(),
+        Arc::default(),
         Arc::new(Events(sender)),
         "/no/such/gateway".into(),
     )

@@ -82,12 +82,14 @@ fn gym(global_config: Value) -> ServerConfig {
         kind_key: "resources_servers".into(),
         implementation: "example".into(),
         global_config,
+        env: BTreeMap::from([("OWN".to_owned(), "1".to_owned())]),
     };
     server
 }
 
 fn gym_config(server: &ServerConfig, run: GymRun) -> (Plan, Value) {
     let plan = plan_gym(server, run).unwrap();
+    assert!(plan.spec.env.contains(&("OWN".to_owned(), "1".to_owned())));
     let text = &plan.spec.env.iter().find(|(name, _)| name == "NEMO_GYM_CONFIG_DICT").unwrap().1;
     let config = serde_json::from_str(text).unwrap();
     (plan, config)

@@ -101,6 +101,7 @@ fn play(num_workers: u16) -> Play {
     let supervisor = Supervisor::with_spawner(
         &testing::server("fake", num_workers),
         &testing::gateway(),
+        Arc::default(),
         Arc::clone(&notes) as Arc<dyn WorkerEvents>,
         Box::new(FakeSpawner { starts: starts_sender, answers: Mutex::default() }),
     );
