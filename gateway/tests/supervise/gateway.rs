@@ -93,6 +93,5 @@ pub(crate) async fn a_gateway() {
     while let Ok(event) = told.try_recv() {
         tell(event);
     }
-    drop(supervisor);
     println!("@ stopped");
 }

@@ -88,7 +88,6 @@ async fn the_folder_of_the_sockets_is_removed_at_the_end() {
     let Address::Unix(socket) = &worker.address else { panic!("no socket") };
     assert!(socket.exists());
     supervisor.stop().await;
-    drop(supervisor);
     assert!(!socket.parent().unwrap().exists());
 }
 
