@@ -75,7 +75,8 @@ pub(crate) async fn a_gateway() {
     argv.extend(crate::worker::command());
     let server = Arc::new(config(argv, "socket ok"));
     let supervisor =
-        Supervisor::start(server, &gateway_settings(), Arc::default(), Arc::new(Tell(events)), program()).unwrap();
+        Supervisor::start(server, &gateway_settings(), Arc::default(), Arc::new(Tell(events)), program())
+            .unwrap();
     let input_ended =
         tokio::task::spawn_blocking(|| std::io::copy(&mut std::io::stdin(), &mut std::io::sink()));
     tokio::pin!(input_ended);
@@ -93,6 +94,5 @@ pub(crate) async fn a_gateway() {
     while let Ok(event) = told.try_recv() {
         tell(event);
     }
-    drop(supervisor);
     println!("@ stopped");
 }

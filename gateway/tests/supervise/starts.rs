@@ -30,9 +30,14 @@ impl WorkerEvents for Events {
 
 fn start(server: ServerConfig) -> (Supervisor, mpsc::UnboundedReceiver<Event>) {
     let (sender, events) = mpsc::unbounded_channel();
-    let supervisor =
-        Supervisor::start(Arc::new(server), &gateway_settings(), Arc::default(), Arc::new(Events(sender)), program())
-            .unwrap();
+    let supervisor = Supervisor::start(
+        Arc::new(server),
+        &gateway_settings(),
+        Arc::default(),
+        Arc::new(Events(sender)),
+        program(),
+    )
+    .unwrap();
     (supervisor, events)
 }
 
@@ -88,7 +93,6 @@ async fn the_folder_of_the_sockets_is_removed_at_the_end() {
     let Address::Unix(socket) = &worker.address else { panic!("no socket") };
     assert!(socket.exists());
     supervisor.stop().await;
-    drop(supervisor);
     assert!(!socket.parent().unwrap().exists());
 }
 

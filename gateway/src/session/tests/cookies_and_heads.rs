@@ -133,7 +133,10 @@ fn the_first_reply_with_a_cookie_of_its_name_teaches_where_no_probe_did() {
     let rule = Rule::new(&config);
     let route = rule.route(&Method::POST, "/seed_session");
     let other = format!("Agent___other={}", value("o"));
-    assert_eq!(rule.read_reply(route, StatusCode::OK, &headers([("set-cookie", other.as_str())]), UNIX).cookie, None);
+    assert_eq!(
+        rule.read_reply(route, StatusCode::OK, &headers([("set-cookie", other.as_str())]), UNIX).cookie,
+        None
+    );
     assert_eq!(rule.cookie_name(), None);
     let own = format!("{COOKIE}={}", value("a"));
     let head = headers([("set-cookie", other.as_str()), ("set-cookie", own.as_str())]);
@@ -166,7 +169,10 @@ fn carries_out_effects() {
 
     let mut head = HeaderMap::new();
     rule.apply(&HeadEffects { drop_cookie: false, add_cookie: Some(id("a")) }, &mut head, UNIX);
-    assert_eq!(rule.read_reply(rule.route(&Method::GET, "/x"), StatusCode::OK, &head, UNIX).cookie, Some(id("a")));
+    assert_eq!(
+        rule.read_reply(rule.route(&Method::GET, "/x"), StatusCode::OK, &head, UNIX).cookie,
+        Some(id("a"))
+    );
     assert!(head[SET_COOKIE].to_str().unwrap().ends_with("; Path=/; SameSite=Lax"));
 }
 

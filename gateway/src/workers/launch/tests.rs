@@ -51,7 +51,7 @@ fn a_port_in_command_or_environment_means_a_port_alone() {
         [(&["server", "127.0.0.1:{port}"][..], &[][..]), (&["server"], &[("ADDRESS", ":{port}")])]
     {
         let (plan, filled) = planned(argv, env);
-        let port = plan.places.port.unwrap().address.port().to_string();
+        let port = plan.places.port.as_ref().unwrap().address.port().to_string();
         assert!(plan.places.socket.is_none());
         assert_eq!(filled["PORT"], port);
         assert!(!filled.contains_key("GYM_WORKER_SOCKET"));
@@ -62,7 +62,7 @@ fn a_port_in_command_or_environment_means_a_port_alone() {
 #[test]
 fn without_a_placeholder_the_environment_offers_both() {
     let (plan, env) = planned(&["server"], &[]);
-    assert_eq!(env["PORT"], plan.places.port.unwrap().address.port().to_string());
+    assert_eq!(env["PORT"], plan.places.port.as_ref().unwrap().address.port().to_string());
     assert_eq!(env["GYM_WORKER_SOCKET"], "/run/s2-g5.sock");
     assert!(plan.places.socket.is_some());
 }
@@ -70,7 +70,7 @@ fn without_a_placeholder_the_environment_offers_both() {
 #[test]
 fn an_address_belongs_to_one_worker() {
     let (one, two) = (planned(&["server", "{port}"], &[]).0, planned(&["server", "{port}"], &[]).0);
-    assert_ne!(one.places.port.unwrap().address, two.places.port.unwrap().address);
+    assert_ne!(one.places.port.as_ref().unwrap().address, two.places.port.as_ref().unwrap().address);
 }
 
 fn gym(global_config: Value) -> ServerConfig {
@@ -104,7 +104,7 @@ fn a_gym_worker_gets_its_config_with_an_address_of_its_own_and_one_worker() {
         "other": {"y": 1},
     }));
     let (plan, config) = gym_config(&server, GymRun { num_workers: 1, dry_run: false });
-    let port = plan.places.port.unwrap().address.port();
+    let port = plan.places.port.as_ref().unwrap().address.port();
     assert_eq!(
         config,
         json!({
