@@ -1,6 +1,6 @@
 //! The dry run, with a shell in Python's place.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use gym_gateway::{
     config::{Launch, ServerConfig},
@@ -29,6 +29,7 @@ impl Server {
             kind_key: "resources_servers".into(),
             implementation: "example".into(),
             global_config: json!({"test": {"resources_servers": {"example": {"entrypoint": "app.py"}}}}),
+            env: BTreeMap::new(),
         };
         Self { config, _folder: folder }
     }
