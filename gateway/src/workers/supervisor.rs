@@ -1,10 +1,6 @@
 //! Keeps a server's slots filled.
 
-use std::{
-    io,
-    path::PathBuf,
-    sync::{Arc, Mutex as StdMutex},
-};
+use std::{io, path::PathBuf, sync::Arc};
 
 use http::HeaderMap;
 use tokio::{
@@ -16,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     ExitReport, SlotStatus, StartFailure, Worker, WorkerSet,
     run_dir::RunDir,
-    slot::{Cell, FirstStarts, Shared, Slot, Times, lock},
+    slot::{Cell, FirstStarts, Shared, Slot, Times},
     spawner::{KeeperSpawner, Spawner},
 };
 use crate::{
@@ -37,7 +33,7 @@ pub trait WorkerEvents: Send + Sync {
 /// A server's workers. Dropping it stops them, without waiting.
 pub struct Supervisor {
     shared: Arc<Shared>,
-    cells: Vec<Arc<StdMutex<Cell>>>,
+    cells: Vec<Arc<Cell>>,
     running: Mutex<Running>,
 }
 
@@ -104,7 +100,7 @@ impl Supervisor {
 
     /// Every slot, as it is now.
     pub fn status(&self) -> Vec<SlotStatus> {
-        self.cells.iter().map(|cell| lock(cell).snapshot()).collect()
+        self.cells.iter().map(|cell| cell.snapshot()).collect()
     }
 
     /// Waits until one worker is ready.

@@ -1,4 +1,4 @@
-use std::collections::VecDeque;
+use std::{collections::VecDeque, sync::Mutex};
 
 use async_trait::async_trait;
 use http::HeaderMap;
