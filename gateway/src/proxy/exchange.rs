@@ -233,6 +233,7 @@ impl Dispatcher<'_> {
             match self.dispatch(&named)? {
                 Some(settlement) if self.excluded.contains(&settlement.worker().id) => {
                     tracing::warn!(server = name, slot = worker.id.slot, %error, "an owner cannot be reached");
+                    settlement.withdraw();
                     let what = format!("worker {} of server {name} cannot be reached: {error}", worker.id);
                     return Err(Refusal::WorkerError(what));
                 }

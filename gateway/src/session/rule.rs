@@ -68,6 +68,11 @@ impl Rule {
         learned
     }
 
+    /// The server's kind.
+    pub fn kind(&self) -> Kind {
+        self.config.kind
+    }
+
     /// The session cookie's name, once it is known.
     pub fn cookie_name(&self) -> Option<String> {
         self.cookie.load().as_ref().map(|cookie| cookie.name.clone())
