@@ -9,7 +9,10 @@ use http::{
     request::Parts,
 };
 use hyper::{body::Incoming, upgrade::OnUpgrade};
-use tokio::time::{Instant, timeout_at};
+use tokio::{
+    sync::watch,
+    time::{Instant, timeout_at},
+};
 
 use super::{
     Refusal,
@@ -205,8 +208,8 @@ impl Dispatcher<'_> {
         &self,
         name: impl Fn() -> Result<Named, crate::session::Refusal>,
     ) -> Result<(Named, Settlement), Refusal> {
+        let mut changes = None;
         loop {
-            let mut changes = self.exchange.server.workers.changes();
             let named = name()?;
             if let Some(settlement) = self.dispatch(&named)? {
                 return Ok((named, settlement));
@@ -228,8 +231,8 @@ impl Dispatcher<'_> {
         if !settlement.withdraw() {
             forward::has_exited(&worker).await;
         }
+        let mut changes = None;
         loop {
-            let mut changes = self.exchange.server.workers.changes();
             match self.dispatch(&named)? {
                 Some(settlement) if self.excluded.contains(&settlement.worker().id) => {
                     tracing::warn!(server = name, slot = worker.id.slot, %error, "an owner cannot be reached");
@@ -268,9 +271,14 @@ impl Dispatcher<'_> {
         }
     }
 
-    /// Waits until a worker comes or goes, reading the body on, so that the client's leaving is seen.
-    async fn pause(&self, changes: &mut tokio::sync::watch::Receiver<u64>) -> Result<(), Refusal> {
+    /// Waits until a worker comes or goes, reading the body on, so that the client's leaving is seen. The first
+    /// call only begins to watch: a worker may have come since the caller looked.
+    async fn pause(&self, changes: &mut Option<watch::Receiver<u64>>) -> Result<(), Refusal> {
         let Exchange { core, server, body, .. } = self.exchange;
+        let Some(changes) = changes else {
+            *changes = Some(server.workers.changes());
+            return Ok(());
+        };
         let limit = server.config.settings.queue_timeout;
         let deadline = self.deadline.get().unwrap_or_else(|| Instant::now() + limit);
         self.deadline.set(Some(deadline));
