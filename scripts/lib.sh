@@ -1,7 +1,8 @@
+# shellcheck shell=bash
 # Shared by the scripts: messages, and the set-up that a fresh Debian lacks. To be sourced, from any folder.
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
-cd "$root"
+cd "$root" || exit 1
 
 say() { printf '%s\n' "$*" >&2; }
 
@@ -35,12 +36,12 @@ need_rust() {
 
 # need COMMAND:PACKAGE:WHY... — installs what is missing as root, else says exactly what to install.
 need() {
-    local spec command package why packages=() reasons=()
+    local spec command package why names packages=() reasons=()
     for spec in "$@"; do
         IFS=: read -r command package why <<<"$spec"
         command -v "$command" >/dev/null 2>&1 && continue
-        read -ra wanted <<<"$package"
-        packages+=("${wanted[@]}")
+        read -ra names <<<"$package"
+        packages+=("${names[@]}")
         reasons+=("  $command: $why")
     done
     [ "${#packages[@]}" -eq 0 ] && return 0
