@@ -1,0 +1,81 @@
+//! `Cookie` and `Set-Cookie` headers as Starlette reads and writes them.
+
+use std::borrow::Cow;
+
+use super::MAX_AGE_SECONDS;
+
+/// Finds a cookie by name in the lines of a request's `Cookie` headers, unquoted. The last duplicate counts.
+pub fn find<'a>(lines: impl IntoIterator<Item = &'a str>, name: &str) -> Option<Cow<'a, str>> {
+    let pairs = lines.into_iter().flat_map(|line| line.split(';'));
+    let values = pairs.filter_map(|pair| {
+        let (key, value) = pair.split_once('=')?;
+        (key.trim() == name).then_some(value)
+    });
+    values.last().map(|value| unquote(value.trim()))
+}
+
+/// The `Set-Cookie` header with which Starlette hands a session to a client.
+pub fn set_cookie(name: &str, value: &str) -> String {
+    format!("{name}={value}; path=/; Max-Age={MAX_AGE_SECONDS}; httponly; samesite=lax")
+}
+
+/// Takes the quotes off a cookie's value as Python's `http.cookies` does: `\ooo` is a character by its octal number,
+/// a backslash in front of anything else goes. Values that are not quoted pass as they are.
+pub fn unquote(value: &str) -> Cow<'_, str> {
+    let Some(inner) = value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) else {
+        return Cow::Borrowed(value);
+    };
+    if !inner.contains('\\') {
+        return Cow::Borrowed(inner);
+    }
+    let mut out = String::with_capacity(inner.len());
+    let mut rest = inner;
+    while let Some((before, escape)) = rest.split_once('\\') {
+        out.push_str(before);
+        rest = unescape(escape, &mut out);
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+/// Appends what the escape stands for whose backslash is before `escape`, and returns what follows it.
+fn unescape<'a>(escape: &'a str, out: &mut String) -> &'a str {
+    if let [a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', ..] = escape.as_bytes() {
+        out.push(char::from((a - b'0') * 64 + (b - b'0') * 8 + (c - b'0')));
+        return &escape[3..];
+    }
+    match escape.chars().next() {
+        // Python's pattern has a `.`, which matches no line feed.
+        None | Some('\n') => {
+            out.push('\\');
+            escape
+        }
+        Some(escaped) => {
+            out.push(escaped);
+            &escape[escaped.len_utf8()..]
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_last_cookie_of_that_name() {
+        let find = |lines: &[&'static str]| find(lines.iter().copied(), "s");
+        assert_eq!(find(&["s=1"]).as_deref(), Some("1"));
+        assert_eq!(find(&["a=0; s=1; b=2"]).as_deref(), Some("1"));
+        assert_eq!(find(&["s=1;s=2"]).as_deref(), Some("2"));
+        assert_eq!(find(&["s=1", "a=0", "s=2"]).as_deref(), Some("2"));
+        assert_eq!(find(&[" s = \"a=b\" "]).as_deref(), Some("a=b"));
+        assert_eq!(find(&["s="]).as_deref(), Some(""));
+        assert_eq!(find(&["ss=1; s", "S=1"]), None);
+        assert_eq!(find(&[]), None);
+    }
+
+    #[test]
+    fn writes_what_starlette_writes() {
+        assert_eq!(set_cookie("n", "v"), "n=v; path=/; Max-Age=1209600; httponly; samesite=lax");
+    }
+}
