@@ -1,6 +1,7 @@
 //! The real NeMo Gym: where its Python is, and one suite of episodes run through a front address.
 
 use std::{
+    fmt,
     io::Write,
     path::{Path, PathBuf},
     process::{Command, Stdio},
@@ -17,7 +18,8 @@ pub fn python(test: &str) -> Option<&'static Path> {
     let found = PYTHON.get_or_init(find).as_deref();
     if found.is_none() {
         // Straight to the descriptor: the test runner hides what a passing test prints. scripts/test.sh counts the line.
-        let _ = writeln!(std::io::stderr(), "\nSKIPPED: {test}: no Python 3.12 or newer for the real NeMo Gym");
+        let _ =
+            writeln!(std::io::stderr(), "\nSKIPPED: {test}: no Python 3.12 or newer for the real NeMo Gym");
     }
     found
 }
@@ -30,7 +32,8 @@ fn find() -> Option<PathBuf> {
         Err(_) => {}
     }
     let script = repository().join("scripts/python-peers.sh");
-    let made = Command::new("bash").arg(script).stderr(Stdio::inherit()).output().expect("run python-peers.sh");
+    let made =
+        Command::new("bash").arg(script).stderr(Stdio::inherit()).output().expect("run python-peers.sh");
     match made.status.code() {
         Some(0) => {
             let venv = String::from_utf8(made.stdout).expect("a path");
@@ -56,7 +59,8 @@ pub fn concurrency() -> u32 {
 }
 
 fn number(name: &str, default: u32) -> u32 {
-    std::env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name}={text}: not a number")))
+    std::env::var(name)
+        .map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name}={text}: not a number")))
 }
 
 /// Whether agents use the `/ng-rollout/<id>/` prefix: each of these in turn.
@@ -97,7 +101,18 @@ pub struct Outcome {
     pub detail: String,
 }
 
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "episode {}: {}: {}", self.episode, self.outcome, self.detail)
+    }
+}
+
 impl Outcome {
+    /// The episodes that are not ok, one a line.
+    pub fn failures(outcomes: &[Self]) -> Vec<String> {
+        outcomes.iter().filter(|outcome| !outcome.is_ok()).map(Self::to_string).collect()
+    }
+
     /// Whether the reward, and every value that the agent was shown, were right.
     pub fn is_ok(&self) -> bool {
         self.outcome == "ok"
