@@ -6,14 +6,14 @@ use gym_gateway_tests::harness::{Gateway, admin, processes};
 use serde_json::{Value, json};
 
 /// The server's name in the config: it names the session cookie too.
-pub const SERVER: &str = "resources";
+pub(crate) const SERVER: &str = "resources";
 
 /// How long four Python workers may take to start on a busy machine, the dry run before them included.
 const START: Duration = Duration::from_secs(180);
 
 /// A running gateway, and what is needed to find its processes again.
 #[derive(Debug)]
-pub struct Front {
+pub(crate) struct Front {
     gateway: Gateway,
     /// In the environment of every worker, and so of all that a worker forks.
     mark: String,
@@ -21,7 +21,7 @@ pub struct Front {
 
 impl Front {
     /// Starts the gateway from a NeMo Gym YAML with `num_workers: 4`, and waits until every worker is ready.
-    pub async fn start(python: &Path, implementation: &str, settings: Value) -> Self {
+    pub(crate) async fn start(python: &Path, implementation: &str, settings: Value) -> Self {
         let mut mark = String::new();
         let gateway = Gateway::launch(|folder| {
             mark = format!("marked {}", folder.display());
@@ -47,12 +47,12 @@ impl Front {
     }
 
     /// The process and its addresses.
-    pub fn gateway(&self) -> &Gateway {
+    pub(crate) fn gateway(&self) -> &Gateway {
         &self.gateway
     }
 
     /// The workers as the admin address tells them, by slot.
-    pub async fn workers(&self) -> Vec<Value> {
+    pub(crate) async fn workers(&self) -> Vec<Value> {
         let status = admin::status(&self.gateway).await;
         let servers = status["servers"].as_array().cloned().unwrap_or_default();
         let server = servers.into_iter().find(|server| server["name"] == SERVER);
@@ -61,14 +61,14 @@ impl Front {
     }
 
     /// A field of one worker that is a number: `pid`, `generation`.
-    pub async fn worker_number(&self, slot: usize, field: &str) -> u32 {
+    pub(crate) async fn worker_number(&self, slot: usize, field: &str) -> u32 {
         let workers = self.workers().await;
         let number = workers[slot][field].as_u64().and_then(|number| u32::try_from(number).ok());
         number.unwrap_or_else(|| panic!("no {field} in {}", workers[slot]))
     }
 
     /// How many sessions are in that state, over all slots or on one.
-    pub async fn sessions(&self, state: &str, slot: Option<usize>) -> u32 {
+    pub(crate) async fn sessions(&self, state: &str, slot: Option<usize>) -> u32 {
         let slot = slot.map(|slot| slot.to_string());
         let mut labels = vec![("state", state)];
         labels.extend(slot.as_deref().map(|slot| ("slot", slot)));
@@ -77,7 +77,7 @@ impl Front {
 
     /// Asserts what must be true after a suite in which every episode ended: no session claimed or open, nothing in
     /// flight, waiting or held in memory, and every worker as it was.
-    pub async fn assert_settled(&self, after: &str) {
+    pub(crate) async fn assert_settled(&self, after: &str) {
         admin::quiet(&self.gateway).await;
         for state in ["claimed", "open"] {
             assert_eq!(self.sessions(state, None).await, 0, "sessions still {state} after {after}");
@@ -88,7 +88,7 @@ impl Front {
     }
 
     /// Every process that descends from the gateway, or that one of its workers ever forked.
-    pub fn processes(&self) -> BTreeSet<u32> {
+    pub(crate) fn processes(&self) -> BTreeSet<u32> {
         let all = processes();
         let mut family: BTreeSet<u32> = all.iter().copied().filter(|pid| self.is_marked(*pid)).collect();
         family.insert(self.gateway.pid());
@@ -104,7 +104,7 @@ impl Front {
     }
 
     /// Processes that have this variable, and this test's mark, in their environment.
-    pub fn with_variable(&self, variable: &str) -> Vec<u32> {
+    pub(crate) fn with_variable(&self, variable: &str) -> Vec<u32> {
         let has = |pid: &u32| environment(*pid).split('\0').any(|have| have == variable);
         processes().into_iter().filter(|pid| self.is_marked(*pid) && has(pid)).collect()
     }
@@ -114,7 +114,7 @@ impl Front {
     }
 
     /// Stops the gateway with SIGTERM; asserts exit 0 and that no process is left of it.
-    pub async fn stop(self) {
+    pub(crate) async fn stop(self) {
         let before = self.processes();
         assert!(before.len() > 4, "a gateway and its workers, but there are only {before:?}");
         self.gateway.signal(nix::sys::signal::Signal::SIGTERM);

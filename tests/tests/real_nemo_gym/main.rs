@@ -13,7 +13,7 @@ mod suites;
 use tokio::sync::{Mutex, MutexGuard};
 
 /// Held by the test that runs: each starts more Python processes than the machine has cores.
-pub async fn alone() -> MutexGuard<'static, ()> {
+pub(crate) async fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::const_new(());
     ONE.lock().await
 }

@@ -13,7 +13,7 @@ use serde::Deserialize;
 /// The Python that has NeMo Gym; `None`, after saying so where nobody overlooks it, if there is none to be had.
 ///
 /// It is `GYM_PEERS_VENV`'s, or that of the environment that `scripts/python-peers.sh` makes.
-pub fn python(test: &str) -> Option<&'static Path> {
+pub(crate) fn python(test: &str) -> Option<&'static Path> {
     static PYTHON: OnceLock<Option<PathBuf>> = OnceLock::new();
     let found = PYTHON.get_or_init(find).as_deref();
     if found.is_none() {
@@ -49,12 +49,12 @@ fn repository() -> PathBuf {
 }
 
 /// How many episodes a suite has, from the environment.
-pub fn episodes() -> u32 {
+pub(crate) fn episodes() -> u32 {
     number("GYM_E2E_EPISODES", 40)
 }
 
 /// How many run at a time.
-pub fn concurrency() -> u32 {
+pub(crate) fn concurrency() -> u32 {
     number("GYM_E2E_CONCURRENCY", 16)
 }
 
@@ -64,7 +64,7 @@ fn number(name: &str, default: u32) -> u32 {
 }
 
 /// Whether agents use the `/ng-rollout/<id>/` prefix: each of these in turn.
-pub fn observability() -> &'static [bool] {
+pub(crate) fn observability() -> &'static [bool] {
     match std::env::var("GYM_E2E_OBSERVABILITY").as_deref() {
         Err(_) | Ok("off") => &[false],
         Ok("on") => &[true],
@@ -75,30 +75,30 @@ pub fn observability() -> &'static [bool] {
 
 /// One run of `episodes.py`.
 #[derive(Clone, Copy, Debug)]
-pub struct Suite<'a> {
+pub(crate) struct Suite<'a> {
     /// The suite's name there.
-    pub name: &'a str,
+    pub(crate) name: &'a str,
     /// The implementation of the resources server, where the suite asks for it.
-    pub server: Option<&'a str>,
+    pub(crate) server: Option<&'a str>,
     /// How many episodes.
-    pub episodes: u32,
+    pub(crate) episodes: u32,
     /// How many at a time.
-    pub concurrency: u32,
+    pub(crate) concurrency: u32,
     /// Whether agents use the `/ng-rollout/<id>/` prefix.
-    pub observability: bool,
+    pub(crate) observability: bool,
     /// How long the model thinks before each answer.
-    pub model_delay_ms: u32,
+    pub(crate) model_delay_ms: u32,
 }
 
 /// What became of one episode.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// Its number.
-    pub episode: u32,
+    pub(crate) episode: u32,
     /// `ok`, `wrong_reward` or `http_errors`.
-    pub outcome: String,
+    pub(crate) outcome: String,
     /// What was wrong.
-    pub detail: String,
+    pub(crate) detail: String,
 }
 
 impl fmt::Display for Outcome {
@@ -109,19 +109,19 @@ impl fmt::Display for Outcome {
 
 impl Outcome {
     /// The episodes that are not ok, one a line.
-    pub fn failures(outcomes: &[Self]) -> Vec<String> {
+    pub(crate) fn failures(outcomes: &[Self]) -> Vec<String> {
         outcomes.iter().filter(|outcome| !outcome.is_ok()).map(Self::to_string).collect()
     }
 
     /// Whether the reward, and every value that the agent was shown, were right.
-    pub fn is_ok(&self) -> bool {
+    pub(crate) fn is_ok(&self) -> bool {
         self.outcome == "ok"
     }
 }
 
 impl Suite<'_> {
     /// Plays the episodes through a front address; panics only if they could not be played.
-    pub async fn play(&self, port: u16, python: &Path) -> Vec<Outcome> {
+    pub(crate) async fn play(&self, port: u16, python: &Path) -> Vec<Outcome> {
         let folder = tempfile::tempdir().expect("a folder");
         let report = folder.path().join("report.jsonl");
         let mut command = tokio::process::Command::new(python);
