@@ -18,7 +18,7 @@ bench="$root/tests/bench" out="$root/target/bench"
 cookie=CounterResourcesServer___counter
 
 say "==> building the gateway and the counter server (release)"
-cargo build --locked --release -p gym-gateway --bin gym-gateway
+[[ " $fronts " != *" gateway "* ]] || cargo build --locked --release -p gym-gateway --bin gym-gateway
 cargo build --locked --release -p gym-worker-sdk --example counter
 
 mkdir -p "$out"
