@@ -9,12 +9,14 @@ pub struct Config {
     pub gateway: GatewaySettings,
     /// The servers to put a front in front of, in the order of the files.
     pub servers: Vec<ServerConfig>,
+    /// NeMo Gym servers that stand in the files and are not served: they have no `port`, or Gym composes them.
+    pub left_to_gym: Vec<String>,
 }
 
 /// The top-level `gateway:` block, but for `servers`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct GatewaySettings {
-    /// Address of `/metrics`, `/status` and the rest; `None` switches it off.
+    /// Address of `/metrics`, `/status` and the rest; `None` (the default) switches it off.
     pub admin: Option<SocketAddr>,
     /// Threads that carry requests; default: the machine's cores.
     pub threads: usize,
@@ -41,6 +43,51 @@ pub enum Kind {
     Model,
     /// Anything else that speaks HTTP: `http_servers`, and `run` without `--kind`.
     Generic,
+}
+
+impl Kind {
+    /// All kinds that this version serves.
+    pub const ALL: [Kind; 5] = [Kind::Resources, Kind::Agent, Kind::Environment, Kind::Model, Kind::Generic];
+
+    /// The key that a server of this kind has in the config: `resources_servers` and so on.
+    pub fn key(self) -> &'static str {
+        match self {
+            Kind::Resources => "resources_servers",
+            Kind::Agent => "responses_api_agents",
+            Kind::Environment => "environment_servers",
+            Kind::Model => "responses_api_models",
+            Kind::Generic => "http_servers",
+        }
+    }
+
+    /// The word for the command line and `/status`: `resources`, `agent`, `environment`, `model`, `generic`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Resources => "resources",
+            Kind::Agent => "agent",
+            Kind::Environment => "environment",
+            Kind::Model => "model",
+            Kind::Generic => "generic",
+        }
+    }
+}
+
+impl std::fmt::Display for Kind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl std::str::FromStr for Kind {
+    type Err = String;
+
+    /// Takes the short word (`resources`) and the config's key (`resources_servers`).
+    fn from_str(text: &str) -> Result<Self, String> {
+        Kind::ALL
+            .into_iter()
+            .find(|kind| kind.name() == text || kind.key() == text)
+            .ok_or_else(|| format!("unknown kind {text:?}: one of {}", Kind::ALL.map(Kind::name).join(", ")))
+    }
 }
 
 /// One server: a front address and the workers behind it.
@@ -86,8 +133,10 @@ pub enum Launch {
         kind_key: String,
         /// The implementation: the key under the kind.
         implementation: String,
-        /// The merged config without the `gateway` block, interpolations as written: the worker resolves them itself.
+        /// The united config without the `gateway` block, interpolations as written: the worker resolves them itself.
         global_config: serde_json::Value,
+        /// Environment variables on top of the gateway's own.
+        env: BTreeMap<String, String>,
     },
     /// A command; `{socket}` and `{port}` in its arguments are replaced.
     Command {
@@ -103,7 +152,7 @@ pub enum Launch {
 }
 
 /// A server's settings under `gateway.servers.<name>` (NeMo Gym kinds) or in its own block (the gateway's kinds).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ServerSettings {
     /// The session cookie's name; `None`: learned from the readiness probe (kind generic: no cookie, no sessions).
     pub session_cookie: Option<String>,
@@ -141,6 +190,44 @@ pub struct ServerSettings {
     pub restart_backoff: Duration,
     /// Longest wait before a dead worker is started again; default 60 s.
     pub restart_backoff_max: Duration,
+}
+
+impl Default for GatewaySettings {
+    fn default() -> Self {
+        Self {
+            admin: None,
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            shutdown_timeout: Duration::from_secs(30),
+            worker_stop_timeout: Duration::from_secs(10),
+            max_buffered_bytes: 1 << 30,
+            access_log: false,
+        }
+    }
+}
+
+impl Default for ServerSettings {
+    fn default() -> Self {
+        Self {
+            session_cookie: None,
+            session_secret: None,
+            session_start_routes: Vec::new(),
+            session_end_routes: Vec::new(),
+            routes_sessions_to_owner: true,
+            multiple_workers_unsupported_reason: None,
+            session_close_retry_window: Duration::from_secs(300),
+            session_idle_timeout: Duration::from_secs(86_400),
+            lost_session_retention: Duration::from_secs(86_400),
+            max_lost_sessions: 1_000_000,
+            max_naming_body_bytes: 64 << 20,
+            queue_timeout: Duration::from_secs(10),
+            start_timeout: Duration::from_secs(120),
+            worker_timeout: None,
+            worker_idle_timeout: Duration::from_secs(4),
+            client_idle_timeout: Duration::from_secs(75),
+            restart_backoff: Duration::from_millis(500),
+            restart_backoff_max: Duration::from_secs(60),
+        }
+    }
 }
 
 /// Everything that is wrong with a configuration, each with its file and key.

@@ -5,13 +5,19 @@ use std::borrow::Cow;
 use super::MAX_AGE_SECONDS;
 
 /// Finds a cookie by name in the lines of a request's `Cookie` headers, unquoted. The last duplicate counts.
-pub fn find<'a>(lines: impl IntoIterator<Item = &'a str>, name: &str) -> Option<Cow<'a, str>> {
-    let pairs = lines.into_iter().flat_map(|line| line.split(';'));
+///
+/// The lines are bytes, since what other cookies hold need not be UTF-8; a value that is not is none.
+pub fn find<'a, L>(lines: impl IntoIterator<Item = &'a L>, name: &str) -> Option<Cow<'a, str>>
+where
+    L: AsRef<[u8]> + ?Sized + 'a,
+{
+    let pairs = lines.into_iter().flat_map(|line| line.as_ref().split(|byte| *byte == b';'));
     let values = pairs.filter_map(|pair| {
-        let (key, value) = pair.split_once('=')?;
-        (key.trim() == name).then_some(value)
+        let equals = pair.iter().position(|byte| *byte == b'=')?;
+        (pair[..equals].trim_ascii() == name.as_bytes()).then_some(&pair[equals + 1..])
     });
-    values.last().map(|value| unquote(value.trim()))
+    let value = std::str::from_utf8(values.last()?.trim_ascii()).ok()?;
+    Some(unquote(value))
 }
 
 /// The `Set-Cookie` header with which Starlette hands a session to a client.
@@ -63,7 +69,9 @@ mod tests {
 
     #[test]
     fn finds_the_last_cookie_of_that_name() {
-        let find = |lines: &[&'static str]| find(lines.iter().copied(), "s");
+        fn find(lines: &[&'static str]) -> Option<Cow<'static, str>> {
+            super::find(lines.iter().copied(), "s")
+        }
         assert_eq!(find(&["s=1"]).as_deref(), Some("1"));
         assert_eq!(find(&["a=0; s=1; b=2"]).as_deref(), Some("1"));
         assert_eq!(find(&["s=1;s=2"]).as_deref(), Some("2"));
@@ -72,6 +80,9 @@ mod tests {
         assert_eq!(find(&["s="]).as_deref(), Some(""));
         assert_eq!(find(&["ss=1; s", "S=1"]), None);
         assert_eq!(find(&[]), None);
+        let bytes: [&[u8]; 2] = [b"other=\xff; s=1", b"x=\xfe"];
+        assert_eq!(super::find(bytes, "s").as_deref(), Some("1"), "other cookies may be anything");
+        assert_eq!(super::find([&b"s=\xff"[..]], "s"), None);
     }
 
     #[test]

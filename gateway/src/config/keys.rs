@@ -1,0 +1,165 @@
+//! Every key that the gateway reads: the one table behind "did you mean" and the README's reference.
+
+/// Where a key may stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The top-level `gateway` block.
+    Gateway,
+    /// `gateway.servers.<name>`: a NeMo Gym server's settings for the gateway.
+    Server,
+    /// The block of an `http_servers` server.
+    Http,
+    /// The block of a NeMo Gym server; everything else there is Gym's.
+    Gym,
+}
+
+impl Place {
+    /// All places, in the order of the reference.
+    pub const ALL: [Place; 4] = [Place::Gateway, Place::Server, Place::Http, Place::Gym];
+
+    /// The place in a user's words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Place::Gateway => "`gateway`",
+            Place::Server => "`gateway.servers.<name>`",
+            Place::Http => "an `http_servers` server's own block",
+            Place::Gym => "a NeMo Gym server's own block",
+        }
+    }
+}
+
+/// One key: where it stands and what it means.
+#[derive(Clone, Copy, Debug)]
+pub struct KeyDoc {
+    /// The key.
+    pub key: &'static str,
+    /// Where it may stand.
+    pub places: &'static [Place],
+    /// What it takes: `seconds`, `whole number`, and so on.
+    pub value: &'static str,
+    /// Its default, as one would write it in YAML where that can be done.
+    pub default: &'static str,
+    /// What it does.
+    pub text: &'static str,
+}
+
+use Place::{Gateway, Gym, Http, Server};
+
+const OWN: &[Place] = &[Server, Http];
+const FRONT: &[Place] = &[Gym, Http];
+
+const fn key(
+    key: &'static str,
+    places: &'static [Place],
+    value: &'static str,
+    default: &'static str,
+    text: &'static str,
+) -> KeyDoc {
+    KeyDoc { key, places, value, default, text }
+}
+
+#[rustfmt::skip]
+static KEYS: &[KeyDoc] = &[
+    key("admin", &[Gateway], "host:port", "off", "Address of `/metrics`, `/status`, `/sessions`, `/livez`, `/readyz` and the page."),
+    key("threads", &[Gateway], "whole number", "the machine's cores", "Threads that carry requests."),
+    key("shutdown_timeout_seconds", &[Gateway], "seconds", "30", "How long requests in flight may go on after SIGTERM."),
+    key("worker_stop_timeout_seconds", &[Gateway], "seconds", "10", "How long a worker may take from SIGTERM to its end, before its process group is killed."),
+    key("max_buffered_bytes", &[Gateway], "bytes", "1073741824", "Request bodies held in memory, over all requests."),
+    key("access_log", &[Gateway], "true or false", "false", "One log line per request."),
+    key("on_gateway_death", &[Gateway], "`kill`", "kill", "What becomes of workers when the gateway dies. This version has one answer."),
+    key("servers", &[Gateway], "map", "{}", "Settings for NeMo Gym servers, by server name."),
+
+    key("entrypoint", &[Gym], "path", "none: needed", "The script, in the server's folder. Not needed with `gateway.servers.<name>.command`."),
+    key("command", OWN, "list of text", "none: needed in `http_servers`", "Program and arguments; `{socket}` and `{port}` are replaced. For a NeMo Gym server it takes the place of `entrypoint`; the worker gets its block in `GYM_SERVER_CONFIG`."),
+    key("host", FRONT, "text", "127.0.0.1", "Host of the front address."),
+    key("port", FRONT, "0 to 65535", "none: needed to be served", "Port of the front address; 0 takes a free one. A NeMo Gym server without it is left to Gym."),
+    key("num_workers", FRONT, "1 to 1024", "1", "How many worker processes."),
+    key("session_close_retry_window_seconds", FRONT, "seconds", "300", "How long an ended or claimed session is remembered after its last request."),
+
+    key("python", &[Server], "path", "the folder's `.venv`, `$VIRTUAL_ENV`, `python3`", "The interpreter. A bare name is looked up on `PATH`."),
+    key("directory", &[Server], "path", "`<kind>/<implementation>` beside the config, in the working directory or in site-packages; with `command` the config's folder", "The folder that workers start in, with the entrypoint."),
+    key("working_directory", &[Http], "path", "the config's folder", "The folder that workers start in."),
+    key("environment", OWN, "map of text", "{}", "Environment variables of the workers, on top of the gateway's own."),
+    key("config", &[Http], "map", "{}", "What the worker gets as JSON in `GYM_SERVER_CONFIG`."),
+
+    key("session_cookie", OWN, "text", "learned from the worker; `http_servers`: none, no sessions", "Name of the session cookie."),
+    key("session_secret", OWN, "text", "the cookie's name", "Key that signs the session cookie."),
+    key("session_start_routes", OWN, "list of paths", "[]", "More routes that start a session."),
+    key("session_end_routes", OWN, "list of paths", "[]", "More routes that end a session."),
+    key("routes_sessions_to_owner", OWN, "true or false", "true", "`false`: plain balancing, no sessions."),
+    key("multiple_workers_unsupported_reason", OWN, "text", "what the server says", "Why the server must have one worker; refuses more. `\"\"` overrides what the server says."),
+    key("session_idle_timeout_seconds", OWN, "seconds", "86400", "How long an open session may be idle before it counts as lost."),
+    key("lost_session_retention_seconds", OWN, "seconds", "86400", "How long a lost session is answered with 410."),
+    key("max_lost_sessions", OWN, "whole number", "1000000", "The most lost sessions that are remembered; the oldest go first."),
+    key("max_naming_body_bytes", OWN, "bytes", "67108864", "Largest body of a request that carries its session ID in the body; above it 413."),
+    key("queue_timeout_seconds", OWN, "seconds", "10", "How long a request waits for a ready worker before 503."),
+    key("start_timeout_seconds", OWN, "seconds", "120", "How long a worker may take to become ready."),
+    key("worker_timeout_seconds", OWN, "seconds", "no limit", "How long a worker may take for the head of its reply before 504. A verify may take hours."),
+    key("worker_idle_timeout_seconds", OWN, "seconds", "4", "How long an unused connection to a worker is kept (uvicorn closes after 5)."),
+    key("client_idle_timeout_seconds", OWN, "seconds", "75", "How long a client may take for a request's head, or leave its connection idle."),
+    key("restart_backoff_seconds", OWN, "seconds", "0.5", "First wait before a dead worker is started again; it doubles each time."),
+    key("restart_backoff_max_seconds", OWN, "seconds", "60", "Longest wait before a dead worker is started again."),
+];
+
+/// Keys that are designed and do nothing yet, and what to say of them.
+const LATER: &[(&str, Place, &str)] =
+    &[("drain_timeout_seconds", Server, "this version cannot drain a server yet: leave it out")];
+
+/// Every key of the gateway's, in the order of the reference.
+pub fn reference() -> &'static [KeyDoc] {
+    KEYS
+}
+
+/// The reference as the README has it: a table for each place.
+pub fn reference_markdown() -> String {
+    let mut out = String::new();
+    for place in Place::ALL {
+        let keys = KEYS.iter().filter(|doc| doc.places.contains(&place));
+        out.push_str(&format!(
+            "In {}:\n\n| key | value | default | what it does |\n|---|---|---|---|\n",
+            place.words()
+        ));
+        for doc in keys {
+            out.push_str(&format!("| `{}` | {} | {} | {} |\n", doc.key, doc.value, doc.default, doc.text));
+        }
+        out.push('\n');
+    }
+    out.truncate(out.trim_end().len());
+    out.push('\n');
+    out
+}
+
+/// What is wrong with `key` at `place`; `None` if it belongs there.
+pub(crate) fn complaint(key: &str, place: Place) -> Option<String> {
+    if KEYS.iter().any(|doc| doc.key == key && doc.places.contains(&place)) {
+        return None;
+    }
+    if let Some((_, _, why)) =
+        LATER.iter().find(|(name, at, _)| *name == key && (*at == place || place == Http))
+    {
+        return Some((*why).into());
+    }
+    if let Some(doc) = KEYS.iter().find(|doc| doc.key == key) {
+        let right: Vec<_> = doc.places.iter().map(|place| place.words()).collect();
+        return Some(format!("does not belong here but in {}: move it", right.join(" or ")));
+    }
+    let here: Vec<_> = KEYS.iter().filter(|doc| doc.places.contains(&place)).map(|doc| doc.key).collect();
+    Some(match nearest(key, here.iter().copied()) {
+        Some(right) => format!("unknown key: did you mean `{right}`?"),
+        None => format!("unknown key: {} takes {}", place.words(), here.join(", ")),
+    })
+}
+
+/// The candidate that `word` is most likely a misspelling of.
+pub(crate) fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    // A missing unit or a swapped part is common: `queue_timeout` for `queue_timeout_seconds`.
+    let distance = |candidate: &str| match candidate.strip_suffix("_seconds") {
+        Some(bare) => {
+            strsim::damerau_levenshtein(word, candidate).min(strsim::damerau_levenshtein(word, bare) + 1)
+        }
+        None => strsim::damerau_levenshtein(word, candidate),
+    };
+    let (distance, best) =
+        candidates.map(|candidate| (distance(candidate), candidate)).min_by_key(|(d, _)| *d)?;
+    (distance <= (best.chars().count() / 3).max(2)).then_some(best)
+}

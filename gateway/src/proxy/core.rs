@@ -1,0 +1,190 @@
+//! One core: a single-threaded runtime with its own client and worker connections.
+
+use std::{
+    convert::Infallible,
+    future::Future,
+    net::{SocketAddr, TcpStream as StdTcpStream},
+    rc::Rc,
+    sync::{Arc, atomic::{AtomicUsize, Ordering}},
+    time::Duration,
+};
+
+use http::{Request, Response, Version};
+use hyper::{body::Incoming, service::service_fn, upgrade::OnUpgrade};
+use hyper_util::{rt::{TokioIo, TokioTimer}, server::conn::auto};
+use tokio::{net::TcpStream, sync::mpsc, time::MissedTickBehavior};
+
+use super::{
+    body::RequestBody,
+    client_io::{ClientIo, Unread},
+    exchange::Exchange,
+    headers::Peer,
+    observe::{Account, CoreObserver},
+    pool::Pool,
+    reply::ReplyBody,
+    state::{ServerState, Shared},
+};
+
+/// How often idle worker connections are looked over.
+const PRUNE_EVERY: Duration = Duration::from_secs(1);
+
+/// A client's connection, dealt to a core.
+pub(super) struct Accepted {
+    pub(super) stream: StdTcpStream,
+    pub(super) peer: SocketAddr,
+    pub(super) server: Arc<ServerState>,
+}
+
+/// The acceptor's end of a core.
+#[derive(Clone, Debug)]
+pub(super) struct CoreHandle {
+    sender: mpsc::UnboundedSender<Accepted>,
+    connections: Arc<AtomicUsize>,
+}
+
+impl CoreHandle {
+    /// Starts a core on a thread of its own.
+    ///
+    /// # Errors
+    /// If the thread or its runtime cannot be made.
+    pub(super) fn start(number: usize, shared: Arc<Shared>, servers: Vec<Arc<ServerState>>) -> std::io::Result<Self> {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let connections = Arc::new(AtomicUsize::new(0));
+        let counter = connections.clone();
+        let runtime_ready = std::sync::mpsc::channel();
+        std::thread::Builder::new().name(format!("core-{number}")).spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build_local(Default::default());
+            match runtime {
+                Ok(runtime) => {
+                    let _ = runtime_ready.0.send(Ok(()));
+                    runtime.block_on(run(receiver, shared, servers, counter));
+                }
+                Err(error) => {
+                    let _ = runtime_ready.0.send(Err(error));
+                }
+            }
+        })?;
+        runtime_ready.1.recv().map_err(std::io::Error::other)??;
+        Ok(Self { sender, connections })
+    }
+
+    /// Connections that the core has now.
+    pub(super) fn load(&self) -> usize {
+        self.connections.load(Ordering::Relaxed)
+    }
+
+    /// Hands a connection over; false if the core is gone.
+    pub(super) fn deal(&self, accepted: Accepted) -> bool {
+        self.connections.fetch_add(1, Ordering::Relaxed);
+        self.sender.send(accepted).is_ok()
+    }
+}
+
+/// What all connections of a core share.
+pub(super) struct Core {
+    pub(super) shared: Arc<Shared>,
+    pub(super) pool: Pool,
+    pub(super) observer: Rc<CoreObserver>,
+}
+
+async fn run(
+    mut accepted: mpsc::UnboundedReceiver<Accepted>,
+    shared: Arc<Shared>,
+    servers: Vec<Arc<ServerState>>,
+    connections: Arc<AtomicUsize>,
+) {
+    let observer = Rc::new(CoreObserver::new(shared.observer.clone()));
+    let core = Rc::new(Core { shared, pool: Pool::default(), observer });
+    let pool = core.pool.clone();
+    tokio::task::spawn_local(prune(pool, servers));
+    while let Some(accepted) = accepted.recv().await {
+        let tracker = core.shared.stop.connections.clone();
+        let (core, connections) = (core.clone(), connections.clone());
+        tokio::task::spawn_local(tracker.track_future(async move {
+            serve(core, accepted).await;
+            connections.fetch_sub(1, Ordering::Relaxed);
+        }));
+    }
+}
+
+async fn prune(pool: Pool, servers: Vec<Arc<ServerState>>) {
+    let mut every = tokio::time::interval(PRUNE_EVERY);
+    every.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        every.tick().await;
+        pool.prune(|server| servers.get(server).map_or(Duration::ZERO, |s| s.config.settings.worker_idle_timeout));
+    }
+}
+
+/// One client connection, and what its requests need of it.
+struct Client {
+    core: Rc<Core>,
+    server: Arc<ServerState>,
+    peer: Peer,
+    unread: Unread,
+}
+
+async fn serve(core: Rc<Core>, Accepted { stream, peer, server }: Accepted) {
+    let stream = match TcpStream::from_std(stream) {
+        Ok(stream) => stream,
+        Err(error) => return tracing::warn!(%error, "a client's connection could not be used"),
+    };
+    let _connected = server.connections.enter();
+    let (stop, idle) = (core.shared.stop.clone(), server.config.settings.client_idle_timeout);
+    let unread = Unread::default();
+    let io = ClientIo::new(stream, unread.clone());
+    let client = Rc::new(Client { core, server, peer: Peer::new(peer), unread });
+    let service = service_fn(move |request| handle(client.clone(), request));
+
+    let mut builder = auto::Builder::new(Local);
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(idle);
+    builder.http2().timer(TokioTimer::new());
+    let connection = builder.serve_connection_with_upgrades(TokioIo::new(io), service);
+    let mut connection = std::pin::pin!(connection);
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = stop.begun.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            tokio::select! {
+                ended = connection.as_mut() => ended,
+                () = stop.cut.cancelled() => return,
+            }
+        }
+    };
+    if let Err(error) = ended {
+        // A client that left, an idle one that was closed, rubbish that hyper has answered: nothing to mend here.
+        tracing::debug!(%error, "a client's connection ended");
+    }
+}
+
+async fn handle(client: Rc<Client>, request: Request<Incoming>) -> Result<Response<ReplyBody>, Infallible> {
+    let Client { core, server, peer, unread } = &*client;
+    let (mut parts, incoming) = request.into_parts();
+    let route = server.rule.route(&parts.method, parts.uri.path());
+    let account = Account::open(&core.observer, server, route.class, &parts.method, parts.uri.path());
+    let body = RequestBody::new(incoming, core.shared.budget.clone(), unread.clone());
+    let upgrade = parts.extensions.remove::<OnUpgrade>();
+    let is_http1 = parts.version < Version::HTTP_2;
+    let exchange = Exchange { core, server, route, body: &body, account: &account };
+    let refusal = match exchange.run(parts, peer, upgrade).await {
+        Ok(response) => return Ok(response),
+        Err(refusal) => refusal,
+    };
+    let whole = body.discard().await;
+    let (parts, own) = refusal.reply(is_http1 && !whole).into_parts();
+    account.refused(&refusal);
+    Ok(Response::from_parts(parts, ReplyBody::own(own, account)))
+}
+
+/// Spawns on the core that asks.
+#[derive(Clone, Copy, Debug)]
+struct Local;
+
+impl<F> hyper::rt::Executor<F> for Local
+where
+    F: Future<Output = ()> + 'static,
+{
+    fn execute(&self, future: F) {
+        tokio::task::spawn_local(future);
+    }
+}

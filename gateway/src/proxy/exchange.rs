@@ -1,0 +1,277 @@
+//! One request, from its head to the head of its reply: read what the rule needs, decide, forward.
+
+use std::{cell::Cell, rc::Rc, sync::Arc, time::Duration};
+
+use http::{
+    Method, Response, StatusCode,
+    header::{TRANSFER_ENCODING, UPGRADE},
+    request::Parts,
+};
+use hyper::{body::Incoming, upgrade::OnUpgrade};
+use tokio::time::{Instant, timeout_at};
+
+use super::{
+    Refusal,
+    body::{CollectError, RequestBody},
+    core::Core,
+    forward::{self, Failure},
+    headers::{self, Head, Peer},
+    observe::Account,
+    pick::pick,
+    pool::Connection,
+    reply::{ReplyBody, WorkerReply},
+    settle::Settlement,
+    state::ServerState,
+    tunnel::Tunnel,
+};
+use crate::{
+    session::{Dispatch, Named, Route, StepWatch},
+    worker_id::WorkerId,
+};
+
+/// What one request is served with.
+pub(super) struct Exchange<'a> {
+    pub(super) core: &'a Rc<Core>,
+    pub(super) server: &'a Arc<ServerState>,
+    pub(super) route: Route,
+    pub(super) body: &'a RequestBody,
+    pub(super) account: &'a Rc<Account>,
+}
+
+impl Exchange<'_> {
+    /// Carries the request out. An error is the gateway's own answer.
+    pub(super) async fn run(
+        &self,
+        parts: Parts,
+        peer: &Peer,
+        upgrade: Option<OnUpgrade>,
+    ) -> Result<Response<ReplyBody>, Refusal> {
+        if parts.method == Method::CONNECT {
+            return Err(Refusal::BadRequest);
+        }
+        let query = parts.uri.path_and_query().cloned();
+        let query = query.as_ref().and_then(|p| p.query());
+        let is_head = parts.method == Method::HEAD;
+        let mut head = Head::new(parts, peer);
+        let naming = self.naming_body().await?;
+        let route = if head.is_upgrade() { self.route.upgrade() } else { self.route };
+
+        let name = |head: &Head| {
+            self.server.rule.name(route, head.headers(), query, naming.as_deref(), super::Clock::unix())
+        };
+        let mut dispatcher = Dispatcher { exchange: self, route, excluded: Vec::new(), deadline: Cell::new(None) };
+        let (mut named, mut settlement) = dispatcher.wait(|| name(&head)).await?;
+        self.server.rule.prepare(&named, head.headers_mut(), super::Clock::unix());
+        let (response, connection) = loop {
+            self.account.sent_to(settlement.worker().id.slot);
+            let sent =
+                forward::send(&self.core.pool, self.server, settlement.worker(), &head, self.body).await;
+            match sent {
+                Ok(reply) => break reply,
+                Err(Failure::Unreached(error)) => {
+                    let again = dispatcher.elsewhere(named, settlement, &error).await?;
+                    (named, settlement) = again;
+                }
+                Err(failure) => return Err(self.refusal(&settlement, failure).await),
+            }
+        };
+        self.body.release();
+        Ok(self.answer(response, connection, settlement, (is_head, upgrade, &head)))
+    }
+
+    /// The whole body, on the routes whose body names the session.
+    async fn naming_body(&self) -> Result<Option<bytes::Bytes>, Refusal> {
+        if !self.server.rule.reads_body(self.route) {
+            return Ok(None);
+        }
+        let limit = self.server.config.settings.max_naming_body_bytes;
+        self.body.collect(limit).await.map(Some).map_err(|error| match error {
+            CollectError::TooLarge => Refusal::BodyTooLarge { limit },
+            CollectError::NoMemory => Refusal::AtCapacity,
+            CollectError::Broken => Refusal::BadRequest,
+        })
+    }
+
+    /// What a request without a reply gets: 410 if its owner is gone, else what the worker's failure is.
+    async fn refusal(&self, settlement: &Settlement, failure: Failure) -> Refusal {
+        let worker = settlement.worker();
+        match failure {
+            Failure::ClientBody => Refusal::BadRequest,
+            Failure::TimedOut(limit) => Refusal::WorkerTimeout { limit: limit.as_secs() },
+            Failure::Unreached(_) | Failure::Broken(_) => {
+                let what = match failure {
+                    Failure::Broken(what) => what,
+                    _ => "it could not be reached".into(),
+                };
+                if !forward::has_exited(worker).await {
+                    let name = &self.server.config.name;
+                    tracing::warn!(server = name, slot = worker.id.slot, what, "a worker gave no reply");
+                    return Refusal::WorkerError(format!("worker {} of server {name} gave no reply: {what}", worker.id));
+                }
+                match settlement.refusal_after_exit() {
+                    Some(refusal) => refusal.into(),
+                    None => Refusal::WorkerError(format!(
+                        "worker {} of server {} exited before it replied",
+                        worker.id, self.server.config.name
+                    )),
+                }
+            }
+        }
+    }
+
+    /// Settles what the reply's head decides, and sends it on its way.
+    fn answer(
+        &self,
+        response: Response<Incoming>,
+        connection: Connection,
+        mut settlement: Settlement,
+        (is_head, upgrade, head): (bool, Option<OnUpgrade>, &Head),
+    ) -> Response<ReplyBody> {
+        let (mut parts, incoming) = response.into_parts();
+        let reply = self.server.rule.read_reply(self.route, parts.status, &parts.headers);
+        let effects = settlement.reply(&reply);
+        let ends_with_connection = ends_with_connection(is_head, &parts, &incoming);
+        headers::clean_reply(parts.status, &mut parts.headers);
+        self.server.rule.apply(&effects, &mut parts.headers, super::Clock::unix());
+        let account = self.account.clone();
+        account.answered(parts.status);
+
+        if parts.status == StatusCode::SWITCHING_PROTOCOLS {
+            if let (true, Some(client), Some(worker)) =
+                (head.is_upgrade(), upgrade, parts.extensions.remove::<OnUpgrade>())
+            {
+                let stop = self.core.shared.stop.clone();
+                let tracker = stop.connections.clone();
+                let tunnel = Tunnel { client, worker, settlement, account, stop };
+                tokio::task::spawn_local(tracker.track_future(tunnel.run()));
+                return Response::from_parts(parts, ReplyBody::own(bytes::Bytes::new(), self.account.clone()));
+            }
+        }
+        // OpenEnv closes after a 500 without saying so; a 5xx is rare enough for a new connection.
+        let reuse = !parts.status.is_server_error() && !ends_with_connection;
+        let reply = WorkerReply {
+            incoming,
+            settlement: Some(settlement),
+            watch: self.server.rule.watches_reply(self.route).then(StepWatch::default),
+            back: reuse.then(|| (self.core.pool.clone(), self.server.index, connection)),
+            ends_with_connection,
+            exit_news: None,
+        };
+        Response::from_parts(parts, ReplyBody::worker(reply, account))
+    }
+}
+
+/// A body with neither length nor chunks ends where its connection does.
+fn ends_with_connection(is_head: bool, parts: &http::response::Parts, incoming: &Incoming) -> bool {
+    use hyper::body::Body;
+    !is_head
+        && incoming.size_hint().exact().is_none()
+        && !parts.headers.contains_key(TRANSFER_ENCODING)
+        && !parts.headers.contains_key(UPGRADE)
+}
+
+/// Finds a request's worker, and waits where there is none.
+struct Dispatcher<'a> {
+    exchange: &'a Exchange<'a>,
+    route: Route,
+    /// Workers that could not be reached.
+    excluded: Vec<WorkerId>,
+    deadline: Cell<Option<Instant>>,
+}
+
+impl Dispatcher<'_> {
+    /// Names the session and dispatches; again whenever a worker came or went, since the first one ready
+    /// teaches the cookie's name.
+    async fn wait(
+        &self,
+        name: impl Fn() -> Result<Named, crate::session::Refusal>,
+    ) -> Result<(Named, Settlement), Refusal> {
+        loop {
+            let mut changes = self.exchange.server.workers.changes();
+            let named = name()?;
+            if let Some(settlement) = self.dispatch(&named)? {
+                return Ok((named, settlement));
+            }
+            self.pause(&mut changes).await?;
+        }
+    }
+
+    /// After a try that no worker saw: the session's owner has to be another one, if it may.
+    async fn elsewhere(
+        &mut self,
+        named: Named,
+        settlement: Settlement,
+        error: &std::io::Error,
+    ) -> Result<(Named, Settlement), Refusal> {
+        let worker = settlement.worker().clone();
+        self.excluded.push(worker.id);
+        let name = &self.exchange.server.config.name;
+        if !settlement.withdraw() {
+            forward::has_exited(&worker).await;
+        }
+        loop {
+            let mut changes = self.exchange.server.workers.changes();
+            match self.dispatch(&named)? {
+                Some(settlement) if self.excluded.contains(&settlement.worker().id) => {
+                    tracing::warn!(server = name, slot = worker.id.slot, %error, "an owner cannot be reached");
+                    let what = format!("worker {} of server {name} cannot be reached: {error}", worker.id);
+                    return Err(Refusal::WorkerError(what));
+                }
+                Some(settlement) => return Ok((named, settlement)),
+                None => self.pause(&mut changes).await?,
+            }
+        }
+    }
+
+    /// One decision of the rule; `None` if no worker is ready.
+    fn dispatch(&self, named: &Named) -> Result<Option<Settlement>, Refusal> {
+        let Exchange { core, server, .. } = self.exchange;
+        let ready = server.workers.ready();
+        loop {
+            let now = core.shared.clock.now();
+            let mut choose =
+                |by| pick(&ready, &self.excluded, by, |worker| server.sessions.load(worker));
+            match server.sessions.dispatch(named, self.route, now, &mut choose)? {
+                Dispatch::NoWorker => return Ok(None),
+                Dispatch::To(ticket) => match server.workers.get(ticket.worker()) {
+                    Some(worker) => {
+                        let counts = !self.route.is_endless() || named.session().is_some();
+                        return Ok(Some(Settlement::new(&core.shared, server, worker, ticket, counts)));
+                    }
+                    // It left between the choice and now; the table is told of it before anyone else is.
+                    None => {
+                        let gone = ticket.worker();
+                        server.sessions.withdraw(ticket, now);
+                        server.sessions.owner_exited(gone, now);
+                        if ready.iter().any(|worker| worker.id == gone) {
+                            return Ok(None);
+                        }
+                    }
+                },
+            }
+        }
+    }
+
+    /// Waits until a worker comes or goes, reading the body on, so that the client's leaving is seen.
+    async fn pause(&self, changes: &mut tokio::sync::watch::Receiver<u64>) -> Result<(), Refusal> {
+        let Exchange { core, server, body, .. } = self.exchange;
+        let limit = server.config.settings.queue_timeout;
+        let deadline = self.deadline.get().unwrap_or_else(|| Instant::now() + limit);
+        self.deadline.set(Some(deadline));
+        let _waiting = server.waiting.enter();
+        tokio::select! {
+            biased;
+            () = core.shared.stop.begun.cancelled() => Err(Refusal::Stopping),
+            changed = timeout_at(deadline, changes.changed()) => match changed {
+                Ok(Ok(())) => Ok(()),
+                // No news in time, or the supervisor is gone and none will come.
+                _ => Err(no_worker(server, limit)),
+            },
+            () = body.read_ahead() => Err(Refusal::BadRequest),
+        }
+    }
+}
+
+fn no_worker(server: &ServerState, waited: Duration) -> Refusal {
+    Refusal::NoWorker { server: server.config.name.clone(), waited: waited.as_secs() }
+}

@@ -1,0 +1,148 @@
+//! The front addresses: one service owns them all, and opens and closes them while it runs.
+
+use std::{
+    net::{SocketAddr, TcpListener as StdTcpListener},
+    sync::Arc,
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use pingora::{
+    server::{ListenFds, ShutdownWatch},
+    services::Service,
+};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::{
+    core::{Accepted, CoreHandle},
+    state::{ServerState, Shared},
+};
+
+/// How long the acceptor rests when the process has no file descriptor left: only another's end can free one.
+const OUT_OF_FILES: Duration = Duration::from_millis(100);
+
+/// A bound front address and the server behind it.
+#[derive(Debug)]
+pub struct Address {
+    /// The listening socket; not `SO_REUSEPORT`, so that a second gateway on the same port is an error.
+    pub listener: StdTcpListener,
+    /// The server.
+    pub server: Arc<ServerState>,
+}
+
+impl Address {
+    /// Binds a server's front address.
+    ///
+    /// # Errors
+    /// The operating system's; the message names the server and the address.
+    pub fn bind(server: Arc<ServerState>) -> std::io::Result<Self> {
+        let listen = &server.config.listen;
+        let listener = StdTcpListener::bind(listen.address).map_err(|error| {
+            let hint = match error.kind() {
+                std::io::ErrorKind::AddrInUse => ": another process listens there; stop it or choose another port",
+                std::io::ErrorKind::PermissionDenied => ": ports below 1024 need root",
+                _ => "",
+            };
+            let what = format!("server {}: cannot listen on {}: {error}{hint}", server.config.name, listen.written);
+            std::io::Error::new(error.kind(), what)
+        })?;
+        listener.set_nonblocking(true)?;
+        Ok(Self { listener, server })
+    }
+
+    /// The address that was bound; port 0 has become a real one.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn local(&self) -> std::io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+}
+
+/// The service that owns all front addresses.
+#[derive(Debug)]
+pub struct Front {
+    addresses: Vec<Address>,
+    cores: Vec<CoreHandle>,
+    shared: Arc<Shared>,
+}
+
+impl Front {
+    /// Starts `threads` cores for these addresses.
+    ///
+    /// # Errors
+    /// If a thread or its runtime cannot be made.
+    pub fn new(addresses: Vec<Address>, threads: usize, shared: Arc<Shared>) -> std::io::Result<Self> {
+        let mut servers: Vec<_> = addresses.iter().map(|address| address.server.clone()).collect();
+        servers.sort_by_key(|server| server.index);
+        let cores = (0..threads.max(1))
+            .map(|number| CoreHandle::start(number, shared.clone(), servers.clone()))
+            .collect::<Result<_, _>>()?;
+        Ok(Self { addresses, cores, shared })
+    }
+}
+
+#[async_trait]
+impl Service for Front {
+    async fn start_service(&mut self, _fds: Option<ListenFds>, _shutdown: ShutdownWatch, _listeners: usize) {
+        let acceptors: Vec<_> = self
+            .addresses
+            .drain(..)
+            .map(|address| tokio::spawn(accept(address, self.cores.clone(), self.shared.clone())))
+            .collect();
+        for acceptor in acceptors {
+            if let Err(error) = acceptor.await {
+                tracing::error!(%error, "an acceptor ended");
+            }
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        "front"
+    }
+
+    fn threads(&self) -> Option<usize> {
+        Some(1)
+    }
+}
+
+/// Accepts until the stop begins, then closes the address.
+async fn accept(Address { listener, server }: Address, cores: Vec<CoreHandle>, shared: Arc<Shared>) {
+    let listener = match TcpListener::from_std(listener) {
+        Ok(listener) => listener,
+        Err(error) => return tracing::error!(server = server.config.name, %error, "cannot accept connections"),
+    };
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            () = shared.stop.begun.cancelled() => return,
+            accepted = listener.accept() => accepted,
+        };
+        match accepted.and_then(|(stream, peer)| Ok((plain(stream)?, peer))) {
+            Ok((stream, peer)) => {
+                let core = cores.iter().min_by_key(|core| core.load());
+                let dealt = core.is_some_and(|core| core.deal(Accepted { stream, peer, server: server.clone() }));
+                if !dealt {
+                    tracing::error!(server = server.config.name, "a core is gone; its connection is closed");
+                }
+            }
+            Err(error) if is_shortage(&error) => {
+                tracing::error!(server = server.config.name, %error, "cannot accept; raise the limit of open files");
+                tokio::time::sleep(OUT_OF_FILES).await;
+            }
+            // The client left while it stood in the queue.
+            Err(error) => tracing::debug!(server = server.config.name, %error, "accept"),
+        }
+    }
+}
+
+/// A socket that belongs to no runtime yet.
+fn plain(stream: TcpStream) -> std::io::Result<std::net::TcpStream> {
+    stream.set_nodelay(true)?;
+    stream.into_std()
+}
+
+fn is_shortage(error: &std::io::Error) -> bool {
+    use nix::errno::Errno;
+    matches!(error.raw_os_error().map(Errno::from_raw), Some(Errno::EMFILE | Errno::ENFILE | Errno::ENOBUFS | Errno::ENOMEM))
+}

@@ -1,0 +1,148 @@
+//! Replies of the gateway itself: one type, its statuses and stable codes in one place.
+
+use bytes::Bytes;
+use gym_wire::error::ErrorBody;
+use http::{
+    HeaderValue, Response, StatusCode,
+    header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER},
+};
+
+use crate::session;
+
+/// Why the gateway answers a request itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The rule refuses it.
+    Rule(session::Refusal),
+    /// The client's body broke off, or is no body.
+    BadRequest,
+    /// A naming route's body is over `max_naming_body_bytes`.
+    BodyTooLarge {
+        /// The limit.
+        limit: usize,
+    },
+    /// A living worker broke the connection or spoke nonsense, or a worker died under a request without a session.
+    WorkerError(String),
+    /// No worker became ready in time.
+    NoWorker {
+        /// The server.
+        server: String,
+        /// How long the request waited, in seconds.
+        waited: u64,
+    },
+    /// The gateway is stopping.
+    Stopping,
+    /// `max_buffered_bytes` are in use.
+    AtCapacity,
+    /// The worker gave no head within `worker_timeout_seconds`.
+    WorkerTimeout {
+        /// The limit, in seconds.
+        limit: u64,
+    },
+}
+
+/// One line of the documented list: status, code, when.
+pub type CodeDoc = (u16, &'static str, &'static str);
+
+/// Every code that a client can get from the gateway, for the README.
+pub const CODES: &[CodeDoc] = &[
+    (400, "bad_request", "the request's body broke off or is no body"),
+    (409, "session_mismatch", "cookie and body name different sessions"),
+    (409, "session_closed", "a seed whose session was closed, within the close-retry window"),
+    (410, "session_lost", "the worker that held the session is gone, or the session was idle for too long"),
+    (413, "body_too_large", "the body of a naming route is over `max_naming_body_bytes`"),
+    (422, "invalid_session_id", "a session ID is null, empty, over 256 bytes, or not a string"),
+    (502, "worker_error", "a living worker broke the connection or spoke nonsense, or one died under a request without a session"),
+    (503, "no_worker", "no worker was ready within `queue_timeout_seconds`, or the gateway is stopping (with `Retry-After`)"),
+    (503, "at_capacity", "`max_buffered_bytes` of request bodies are in memory (with `Retry-After`)"),
+    (504, "worker_timeout", "no reply within `worker_timeout_seconds`, where that is set"),
+];
+
+impl Refusal {
+    /// The HTTP status.
+    pub fn status(&self) -> StatusCode {
+        match self {
+            Self::Rule(refusal) => refusal.status(),
+            Self::BadRequest => StatusCode::BAD_REQUEST,
+            Self::BodyTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::WorkerError(_) => StatusCode::BAD_GATEWAY,
+            Self::NoWorker { .. } | Self::Stopping | Self::AtCapacity => StatusCode::SERVICE_UNAVAILABLE,
+            Self::WorkerTimeout { .. } => StatusCode::GATEWAY_TIMEOUT,
+        }
+    }
+
+    /// The stable code.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Rule(refusal) => refusal.code(),
+            Self::BadRequest => "bad_request",
+            Self::BodyTooLarge { .. } => "body_too_large",
+            Self::WorkerError(_) => "worker_error",
+            Self::NoWorker { .. } | Self::Stopping => "no_worker",
+            Self::AtCapacity => "at_capacity",
+            Self::WorkerTimeout { .. } => "worker_timeout",
+        }
+    }
+
+    /// What a person reads.
+    pub fn detail(&self) -> String {
+        match self {
+            Self::Rule(refusal) => refusal.detail(),
+            Self::BadRequest => "the request's body broke off, or its framing is wrong".into(),
+            Self::BodyTooLarge { limit } => {
+                format!("the body of a route that names a session must not be over {limit} bytes (max_naming_body_bytes)")
+            }
+            Self::WorkerError(what) => what.clone(),
+            Self::NoWorker { server, waited } => format!("no worker of server {server} was ready within {waited} s"),
+            Self::Stopping => "the gateway is stopping".into(),
+            Self::AtCapacity => "too many request bodies are waiting in the gateway's memory (max_buffered_bytes)".into(),
+            Self::WorkerTimeout { limit } => format!("the worker did not answer within {limit} s (worker_timeout_seconds)"),
+        }
+    }
+
+    /// The reply; `close` if the connection cannot carry another request.
+    pub(super) fn reply(&self, close: bool) -> Response<Bytes> {
+        let body = ErrorBody { detail: self.detail(), code: self.code().into() };
+        // A struct of two strings always serialises; an empty body would still carry the status.
+        let mut reply = Response::new(Bytes::from(serde_json::to_vec(&body).unwrap_or_default()));
+        *reply.status_mut() = self.status();
+        let headers = reply.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if self.status() == StatusCode::SERVICE_UNAVAILABLE {
+            headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        if close {
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        reply
+    }
+}
+
+impl From<session::Refusal> for Refusal {
+    fn from(refusal: session::Refusal) -> Self {
+        Self::Rule(refusal)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_refusal_is_in_the_documented_list() {
+        let server = String::from("s");
+        for refusal in [
+            Refusal::BadRequest,
+            Refusal::BodyTooLarge { limit: 1 },
+            Refusal::WorkerError(String::new()),
+            Refusal::NoWorker { server, waited: 1 },
+            Refusal::Stopping,
+            Refusal::AtCapacity,
+            Refusal::WorkerTimeout { limit: 1 },
+        ] {
+            let documented = CODES.iter().any(|(status, code, _)| *status == refusal.status().as_u16() && *code == refusal.code());
+            assert!(documented, "{refusal:?}");
+            assert_eq!(refusal.reply(false).headers().contains_key("retry-after"), refusal.status() == 503);
+        }
+    }
+}

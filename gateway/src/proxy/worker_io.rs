@@ -1,0 +1,125 @@
+//! A connection to a worker that knows whether anything was written to it.
+
+use std::{
+    io,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    task::{Context, Poll},
+};
+
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::{TcpStream, UnixStream},
+};
+
+use crate::workers::Address;
+
+/// How many bytes a connection has taken from us, ever.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Written(Arc<AtomicU64>);
+
+impl Written {
+    pub(super) fn bytes(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+/// A worker's socket; counts what is written.
+pub(super) struct WorkerIo {
+    stream: Stream,
+    written: Written,
+}
+
+impl WorkerIo {
+    /// Connects to a worker.
+    pub(super) async fn connect(address: &Address) -> io::Result<Self> {
+        let stream = match address {
+            Address::Tcp(address) => {
+                let stream = TcpStream::connect(address).await?;
+                stream.set_nodelay(true)?;
+                Stream::Tcp(stream)
+            }
+            Address::Unix(path) => match UnixStream::connect(path).await {
+                Ok(stream) => Stream::Unix(stream),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => Stream::Unix(wait_in_queue(path).await?),
+                Err(error) => return Err(error),
+            },
+        };
+        Ok(Self { stream, written: Written::default() })
+    }
+
+    pub(super) fn written(&self) -> Written {
+        self.written.clone()
+    }
+
+    fn count(&self, result: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(Ok(bytes)) = &result {
+            self.written.0.fetch_add(*bytes as u64, Ordering::Relaxed);
+        }
+        result
+    }
+}
+
+/// A full accept queue refuses a connect that does not block, and nothing tells when there is room again; one that blocks waits.
+async fn wait_in_queue(path: &std::path::Path) -> io::Result<UnixStream> {
+    let path = path.to_owned();
+    let stream = tokio::task::spawn_blocking(move || std::os::unix::net::UnixStream::connect(path))
+        .await
+        .map_err(io::Error::other)??;
+    stream.set_nonblocking(true)?;
+    UnixStream::from_std(stream)
+}
+
+impl AsyncRead for WorkerIo {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        match &mut self.stream {
+            Stream::Tcp(stream) => Pin::new(stream).poll_read(cx, buf),
+            Stream::Unix(stream) => Pin::new(stream).poll_read(cx, buf),
+        }
+    }
+}
+
+impl AsyncWrite for WorkerIo {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        let result = match &mut self.stream {
+            Stream::Tcp(stream) => Pin::new(stream).poll_write(cx, buf),
+            Stream::Unix(stream) => Pin::new(stream).poll_write(cx, buf),
+        };
+        self.count(result)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let result = match &mut self.stream {
+            Stream::Tcp(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
+            Stream::Unix(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
+        };
+        self.count(result)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(())) // neither kind of socket holds anything back
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.stream {
+            Stream::Tcp(stream) => Pin::new(stream).poll_shutdown(cx),
+            Stream::Unix(stream) => Pin::new(stream).poll_shutdown(cx),
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! One session's record.
+
+use std::sync::{Arc, atomic::Ordering};
+
+use super::{
+    Millis, SessionId,
+    expiry::{NO_TIMER, TimerHandle},
+    owners::Owner,
+    table::Policy,
+};
+use crate::worker_id::WorkerId;
+
+/// Where a session that has an owner is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionState {
+    /// Requests name it, no start was answered with 2xx.
+    Claimed,
+    /// Started.
+    Open,
+    /// Ended; remembered for the close-retry window.
+    Ended,
+}
+
+impl SessionState {
+    /// All states, in the order of a session's life.
+    pub const ALL: [Self; 3] = [Self::Claimed, Self::Open, Self::Ended];
+
+    /// The metrics' label.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Claimed => "claimed",
+            Self::Open => "open",
+            Self::Ended => "ended",
+        }
+    }
+}
+
+/// What the table has under an ID.
+#[derive(Debug)]
+pub(super) enum Entry {
+    Session(Record),
+    /// Another ID of the session with this one.
+    Alias(SessionId),
+}
+
+/// A session's record. The owner's counters follow `state`: every change goes through [`Record::enter`], the record's
+/// making through [`Record::claim`], its end through [`Record::leave`].
+#[derive(Debug)]
+pub(super) struct Record {
+    pub(super) owner: Arc<Owner>,
+    /// When the last request that moves the timer ended, or the claim was made.
+    pub(super) last: Millis,
+    pub(super) aliases: Option<Box<Aliases>>,
+    /// Requests that are dispatched and not finished; while there are any the record is neither forgotten nor expired.
+    pub(super) in_flight: u32,
+    pub(super) timer: TimerHandle,
+    state: SessionState,
+    /// Closed for good: no start opens it. Only ended sessions are fenced.
+    pub(super) fenced: bool,
+    /// A reply used the session, or a start or close was sent: the claim is not withdrawn.
+    pub(super) used: bool,
+    /// A body ID seeded it, so its `/verify` does not end it.
+    pub(super) seeded_by_body: bool,
+    /// `/reset` began it, so its terminal `/step` ends it.
+    pub(super) begun_by_reset: bool,
+    /// The deadline has come nearer than the timer is set.
+    pub(super) reset_timer: bool,
+}
+
+/// A session's other IDs, newest last.
+#[derive(Debug, Default)]
+pub(super) struct Aliases(pub(super) Vec<SessionId>);
+
+/// How many other IDs a session may have. A server that changes its opaque cookie on every reply makes one each time.
+pub(super) const MAX_ALIASES: usize = 16;
+
+impl Record {
+    /// A new record, claimed and with one request in flight if that counts.
+    pub(super) fn claim(owner: Arc<Owner>, now: Millis, counted: bool) -> Self {
+        owner.sessions[SessionState::Claimed as usize].fetch_add(1, Ordering::Relaxed);
+        Self {
+            owner,
+            last: now,
+            aliases: None,
+            in_flight: u32::from(counted),
+            timer: NO_TIMER,
+            state: SessionState::Claimed,
+            fenced: false,
+            used: false,
+            seeded_by_body: false,
+            begun_by_reset: false,
+            reset_timer: false,
+        }
+    }
+
+    pub(super) fn state(&self) -> SessionState {
+        self.state
+    }
+
+    fn enter(&mut self, state: SessionState) {
+        if self.state != state {
+            self.owner.sessions[self.state as usize].fetch_sub(1, Ordering::Relaxed);
+            self.owner.sessions[state as usize].fetch_add(1, Ordering::Relaxed);
+            self.state = state;
+        }
+    }
+
+    /// A start answered 2xx. A fenced session stays ended.
+    pub(super) fn open(&mut self, by_body: bool, by_reset: bool) {
+        if self.fenced {
+            return;
+        }
+        if self.state == SessionState::Open {
+            self.seeded_by_body |= by_body;
+        } else {
+            self.seeded_by_body = by_body;
+            self.begun_by_reset = by_reset;
+            self.enter(SessionState::Open);
+        }
+    }
+
+    pub(super) fn end(&mut self, fence: bool) {
+        self.fenced |= fence;
+        self.reset_timer |= self.state != SessionState::Ended;
+        self.enter(SessionState::Ended);
+    }
+
+    /// Takes the record out of its owner's count.
+    pub(super) fn leave(&self) {
+        self.owner.sessions[self.state as usize].fetch_sub(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_owned_by(&self, worker: WorkerId) -> bool {
+        self.owner.id == worker
+    }
+
+    /// Claimed, unused and without a request: as if it had never been.
+    pub(super) fn is_void(&self) -> bool {
+        self.state == SessionState::Claimed && !self.used && self.in_flight == 0
+    }
+
+    /// When the record is due to be forgotten or expired; `now` while requests are in flight counts as its last use.
+    pub(super) fn deadline(&self, policy: &Policy, now: Millis) -> Millis {
+        let last = if self.in_flight > 0 { now } else { self.last };
+        last.saturating_add(policy.lifetime(self.state))
+    }
+
+    pub(super) fn aliases(&self) -> &[SessionId] {
+        self.aliases.as_ref().map_or(&[], |aliases| &aliases.0)
+    }
+
+    /// Adds an alias; returns the oldest one if it has to give way.
+    pub(super) fn add_alias(&mut self, alias: SessionId) -> Option<SessionId> {
+        let aliases = &mut self.aliases.get_or_insert_default().0;
+        if aliases.contains(&alias) {
+            return None;
+        }
+        let oldest = (aliases.len() == MAX_ALIASES).then(|| aliases.remove(0));
+        aliases.push(alias);
+        oldest
+    }
+
+    pub(super) fn remove_alias(&mut self, alias: &SessionId) {
+        if let Some(aliases) = &mut self.aliases {
+            aliases.0.retain(|known| known != alias);
+        }
+    }
+}

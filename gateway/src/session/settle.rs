@@ -1,0 +1,235 @@
+//! Settling: what replies, and the ends of requests, change.
+
+use std::sync::atomic::Ordering;
+
+use dashmap::mapref::entry::Entry as MapEntry;
+use http::StatusCode;
+
+use super::{
+    HeadEffects, Millis, Reply, Route, RouteClass, Says, SessionId, SessionState, SessionTable, Ticket,
+    record::{Entry, Record},
+};
+
+/// What a reply does to its session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    Nothing,
+    Open,
+    End {
+        fence: bool,
+    },
+    /// Ends the session unless a body ID seeded it.
+    EndUnlessSeededByBody,
+}
+
+impl Change {
+    fn of(route: Route, reply: &Reply) -> Self {
+        if !reply.status.is_success() {
+            return Self::Nothing;
+        }
+        match route.class {
+            RouteClass::CloseSession => Self::End { fence: true },
+            _ if route.ends || reply.says == Some(Says::Ended) => Self::End { fence: false },
+            _ if route.starts => Self::Open,
+            RouteClass::Verify if reply.says != Some(Says::Open) => Self::EndUnlessSeededByBody,
+            _ => Self::Nothing,
+        }
+    }
+
+    fn apply(self, record: &mut Record, ticket: &Ticket) {
+        match self {
+            Self::Nothing => {}
+            Self::Open => {
+                let by_body = ticket.by_body && ticket.route.class == RouteClass::Seed;
+                record.open(by_body, ticket.route.class == RouteClass::Reset);
+            }
+            Self::End { fence } => record.end(fence),
+            Self::EndUnlessSeededByBody if record.seeded_by_body => {}
+            Self::EndUnlessSeededByBody => record.end(false),
+        }
+    }
+}
+
+impl SessionTable {
+    /// A reply's head came; to be settled before it goes to the client. Not for a reply of the gateway's own.
+    pub fn reply(&self, ticket: &mut Ticket, reply: &Reply, now: Millis) -> HeadEffects {
+        ticket.succeeded = reply.status.is_success();
+        if !self.policy.names_sessions {
+            return HeadEffects::default();
+        }
+        ticket.no_route = reply.is_no_route();
+        if ticket.no_route || ticket.route.class == RouteClass::SessionLess {
+            return HeadEffects { add_cookie: None, drop_cookie: reply.sets_cookie };
+        }
+        match (&ticket.session, &reply.cookie) {
+            (None, Some(cookie)) if ticket.adopts => self.adopt(ticket, cookie, now),
+            (Some(first), Some(cookie)) if ticket.route.class != RouteClass::Mcp && first != cookie => {
+                self.add_alias(first, ticket, cookie, now);
+            }
+            _ => {}
+        }
+        self.change(ticket, reply);
+        let add = ticket.route.starts && ticket.succeeded && ticket.can_add && !reply.sets_cookie;
+        HeadEffects { add_cookie: ticket.session.clone().filter(|_| add), drop_cookie: false }
+    }
+
+    /// Carries out what a reply does to its session's record.
+    fn change(&self, ticket: &mut Ticket, reply: &Reply) {
+        let Some(id) = &ticket.session else { return };
+        let change = Change::of(ticket.route, reply);
+        let uses = ticket.unused && self.uses(ticket, reply);
+        if change == Change::Nothing && !uses {
+            return;
+        }
+        self.with_record(id, ticket, |record| {
+            record.used |= uses;
+            change.apply(record, ticket);
+        });
+    }
+
+    /// Whether a reply shows that the worker has the session.
+    fn uses(&self, ticket: &Ticket, reply: &Reply) -> bool {
+        match ticket.route.class {
+            RouteClass::Mcp => ticket.succeeded,
+            _ if self.policy.any_reply_uses => reply.status < StatusCode::INTERNAL_SERVER_ERROR,
+            _ => reply.sets_cookie,
+        }
+    }
+
+    /// Lets a request that named no session belong to the one in its reply's cookie.
+    fn adopt(&self, ticket: &mut Ticket, cookie: &SessionId, now: Millis) {
+        let mut first = self.first_id(cookie).unwrap_or_else(|| cookie.clone());
+        if first != *cookie && !self.sessions.contains_key(&first) {
+            // Left over from a session that has just been forgotten.
+            self.remove_alias(cookie, &first);
+            first = cookie.clone();
+        }
+        let counted = ticket.route.counts();
+        match self.sessions.entry(first.clone()) {
+            MapEntry::Occupied(mut entry) => {
+                // Another worker's session by the same name cannot become this worker's.
+                let Entry::Session(record) = entry.get_mut() else { return };
+                if !record.is_owned_by(ticket.worker) || record.owner.has_exited() {
+                    return;
+                }
+                record.in_flight += u32::from(counted);
+            }
+            MapEntry::Vacant(_) if self.losses.contains(&first, now) => return,
+            MapEntry::Vacant(entry) => {
+                let Some(owner) = self.owners.living(ticket.worker) else { return };
+                self.insert_claim(entry, owner, now, counted);
+            }
+        }
+        ticket.counted = counted;
+        ticket.session = Some(first);
+    }
+
+    /// Makes the ID in a reply's cookie another ID of the request's session, if nothing else is known by it.
+    fn add_alias(&self, first: &SessionId, ticket: &Ticket, alias: &SessionId, now: Millis) {
+        if self.sessions.contains_key(alias) || self.losses.contains(alias, now) {
+            return;
+        }
+        // The record first: whoever takes it out knows the alias then.
+        let mut oldest = None;
+        if !self.with_record(first, ticket, |record| oldest = record.add_alias(alias.clone())) {
+            return;
+        }
+        if let Some(oldest) = oldest {
+            self.remove_alias(&oldest, first);
+        }
+        let added = match self.sessions.entry(alias.clone()) {
+            MapEntry::Vacant(entry) => {
+                entry.insert(Entry::Alias(first.clone()));
+                true
+            }
+            MapEntry::Occupied(entry) => matches!(entry.get(), Entry::Alias(known) if known == first),
+        };
+        if !added {
+            self.with_record(first, ticket, |record| record.remove_alias(alias));
+        } else if !self.with_record(first, ticket, |_| ()) {
+            self.remove_alias(alias, first);
+        }
+    }
+
+    /// Changes the record that a ticket is entered in; `false` if it is gone, with its worker.
+    fn with_record(&self, id: &SessionId, ticket: &Ticket, change: impl FnOnce(&mut Record)) -> bool {
+        match self.sessions.get_mut(id).as_deref_mut() {
+            Some(Entry::Session(record))
+                if record.is_owned_by(ticket.worker) && !record.owner.has_exited() =>
+            {
+                change(record);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// A watched reply said that the episode is over; to be called before its last byte goes out.
+    ///
+    /// Acts only on a 2xx reply, of a session that `/reset` began.
+    pub fn episode_over(&self, ticket: &mut Ticket) {
+        let Some(id) = &ticket.session else { return };
+        if ticket.succeeded {
+            self.with_record(id, ticket, |record| {
+                if record.begun_by_reset && record.state() == SessionState::Open {
+                    record.end(false);
+                }
+            });
+        }
+    }
+
+    /// The request ended, with a reply or without. At least one of its bytes may have reached the worker.
+    pub fn finish(&self, ticket: Ticket, now: Millis) {
+        let route = ticket.route;
+        let used = !ticket.no_route && (route.starts || route.ends);
+        self.close(ticket, now, used);
+    }
+
+    /// No byte reached the worker: dispatch the request again.
+    ///
+    /// Returns whether it may get another worker then. If not, the session is this worker's by other requests, and the
+    /// next dispatch says the same worker, or 410.
+    pub fn withdraw(&self, ticket: Ticket, now: Millis) -> bool {
+        let (worker, session) = (ticket.worker, ticket.session.clone());
+        let stays = self.close(Ticket { no_route: true, ..ticket }, now, false);
+        if let Some(session) = session.filter(|_| !stays)
+            && self.losses.undo(&session, worker)
+        {
+            self.totals.undone.fetch_add(1, Ordering::Relaxed);
+        }
+        !stays
+    }
+
+    /// Takes a ticket back. Returns whether the worker still owns the session.
+    fn close(&self, ticket: Ticket, now: Millis, used: bool) -> bool {
+        let Some(id) = ticket.session else { return false };
+        let MapEntry::Occupied(mut entry) = self.sessions.entry(id) else { return false };
+        let Entry::Session(record) = entry.get_mut() else { return false };
+        if !record.is_owned_by(ticket.worker) {
+            return false;
+        }
+        record.in_flight -= u32::from(ticket.counted);
+        record.used |= used;
+        if !ticket.no_route {
+            record.last = now;
+        }
+        if record.is_void() {
+            let removed = self.remove(entry);
+            self.totals.withdrawn.fetch_add(1, Ordering::Relaxed);
+            if let Some(removed) = removed {
+                removed.finish(self);
+            }
+            return false;
+        }
+        if record.reset_timer && record.in_flight == 0 {
+            record.reset_timer = false;
+            let deadline = record.deadline(&self.policy, now);
+            let mut timer = record.timer;
+            self.timers.set(entry.key(), &mut timer, deadline);
+            if let Entry::Session(record) = entry.get_mut() {
+                record.timer = timer;
+            }
+        }
+        true
+    }
+}

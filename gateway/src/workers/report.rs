@@ -1,0 +1,179 @@
+//! What is told about workers: their states, how they ended, why they did not start.
+
+use std::{
+    collections::VecDeque,
+    fmt,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use serde::Serialize;
+
+use crate::{keeper::Exit, worker_id::WorkerId};
+
+/// Lines of output that are kept for reports.
+const KEPT_LINES: usize = 50;
+/// Characters of a line that are kept.
+const KEPT_CHARACTERS: usize = 1000;
+/// Lines of output in a report of a failed start.
+const REPORTED_LINES: usize = 20;
+
+/// A slot's state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SlotState {
+    /// Its process runs, and has not answered a probe yet.
+    Starting,
+    /// Its worker takes requests.
+    Ready,
+    /// Its worker was asked to end.
+    Draining,
+    /// It has no process, and gets none any more.
+    Stopped,
+    /// Its process ended or did not become ready; another is started after a wait.
+    Failed,
+}
+
+/// A slot, as `/status` shows it.
+#[derive(Clone, Debug, Serialize)]
+pub struct SlotStatus {
+    /// Its number, from 0.
+    pub slot: u16,
+    /// The newest process: counts from 1; 0 before the first.
+    pub generation: u32,
+    /// Its state.
+    pub state: SlotState,
+    /// The process ID of a running worker.
+    pub pid: Option<i32>,
+    /// Where a ready worker listens.
+    pub address: Option<String>,
+    /// Processes started after the first one.
+    pub restarts: u32,
+    /// When the newest process was started: seconds since 1970.
+    pub started_unix: u64,
+    /// How the process before ended, or why it did not start.
+    pub last_exit: Option<String>,
+    /// The last lines of the newest process's output.
+    pub output: Vec<String>,
+}
+
+/// The end of a worker that was ready.
+#[derive(Clone, Debug)]
+pub struct ExitReport {
+    /// How the process ended.
+    pub exit: Exit,
+    /// How long it was ready.
+    pub ready_for: Duration,
+    /// The gateway had asked it to.
+    pub asked_for: bool,
+    /// The last lines of its output, as far as they have come.
+    pub output: Vec<String>,
+}
+
+/// How far a start came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Its keeper, its address or its process could not be made.
+    Spawn,
+    /// Its command could not be run.
+    Exec,
+    /// It ran, and listened nowhere.
+    Listen,
+    /// It listened, and did not answer as a ready worker does.
+    Probe,
+}
+
+/// Why a worker did not become ready.
+#[derive(Clone, Debug)]
+pub struct StartFailure {
+    /// The server's name.
+    pub server: String,
+    /// Which worker.
+    pub worker: WorkerId,
+    /// How far it came.
+    pub phase: Phase,
+    /// How long it was given, or took to fail.
+    pub after: Duration,
+    /// How its process ended, if that was the failure.
+    pub exit: Option<Exit>,
+    /// What was seen.
+    pub seen: String,
+    /// The command and its folder.
+    pub command: String,
+    /// The last lines of its output.
+    pub output: Vec<String>,
+    /// What to do about it.
+    pub advice: String,
+}
+
+impl fmt::Display for StartFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { server, worker, after, seen, command, .. } = self;
+        let phase = match self.phase {
+            Phase::Spawn => "could not be started",
+            Phase::Exec => "could not run its command",
+            Phase::Listen => "did not listen",
+            Phase::Probe => "listened, but did not become ready",
+        };
+        write!(f, "server {server}: worker {worker} {phase}: {seen} (after {:.1} s)", after.as_secs_f64())?;
+        if !command.is_empty() {
+            write!(f, "\n  command: {command}")?;
+        }
+        if self.output.is_empty() {
+            write!(f, "\n  it wrote nothing")?;
+        } else {
+            write!(f, "\n  its last output:")?;
+        }
+        for line in &self.output {
+            write!(f, "\n    | {line}")?;
+        }
+        write!(f, "\n  what to do: {}", self.advice)
+    }
+}
+
+impl std::error::Error for StartFailure {}
+
+/// The last lines of a process's output.
+#[derive(Debug, Default)]
+pub(crate) struct OutputRing(Mutex<VecDeque<String>>);
+
+impl OutputRing {
+    pub(crate) fn push(&self, line: &str) {
+        let kept = match line.char_indices().nth(KEPT_CHARACTERS) {
+            Some((end, _)) => format!("{}...", &line[..end]),
+            None => line.to_owned(),
+        };
+        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if lines.len() == KEPT_LINES {
+            lines.pop_front();
+        }
+        lines.push_back(kept);
+    }
+
+    pub(crate) fn lines(&self) -> Vec<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+
+    /// As many as a report of a failed start shows.
+    pub(crate) fn last_lines(&self) -> Vec<String> {
+        let mut lines = self.lines();
+        lines.split_off(lines.len().saturating_sub(REPORTED_LINES))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ring_keeps_the_last_lines_and_cuts_long_ones() {
+        let ring = OutputRing::default();
+        (0..200).for_each(|i| ring.push(&i.to_string()));
+        ring.push(&"€".repeat(5000));
+        assert_eq!(ring.lines().len(), KEPT_LINES);
+        assert_eq!(ring.lines()[0], "151");
+        assert_eq!(ring.last_lines().len(), REPORTED_LINES);
+        assert_eq!(ring.last_lines()[19].chars().count(), KEPT_CHARACTERS + 3);
+    }
+}

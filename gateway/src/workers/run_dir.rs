@@ -1,0 +1,103 @@
+//! The folder of a server's worker sockets.
+
+use std::{
+    fs::DirBuilder,
+    io,
+    os::unix::fs::DirBuilderExt,
+    path::{Path, PathBuf},
+};
+
+use crate::worker_id::WorkerId;
+
+/// Socket paths may have 107 bytes; longer names than this get no folder.
+const MAX_PATH: usize = 99;
+
+/// `gym-gateway-PID-RANDOM` with mode 0700 in `$XDG_RUNTIME_DIR` or else `/tmp`; removed when dropped.
+#[derive(Debug)]
+pub(crate) struct RunDir(PathBuf);
+
+impl RunDir {
+    /// # Errors
+    /// The system's, with the path: neither place can be written to.
+    pub(crate) fn create() -> io::Result<Self> {
+        let runtime =
+            std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
+        let name = format!("gym-gateway-{}-{:06x}", std::process::id(), fastrand::u32(..1 << 24));
+        let created = runtime.into_iter().find_map(|base| Self::create_in(&base, &name).ok());
+        created.map_or_else(|| Self::create_in(Path::new("/tmp"), &name), Ok)
+    }
+
+    fn create_in(base: &Path, name: &str) -> io::Result<Self> {
+        let dir = Self(base.join(name));
+        let longest = dir.socket(WorkerId { slot: u16::MAX, generation: u32::MAX });
+        if longest.as_os_str().len() > MAX_PATH {
+            std::mem::forget(dir);
+            return Err(io::Error::other(format!("{}: too long for a socket's path", longest.display())));
+        }
+        // Fails if it is there already, whoever made it.
+        match DirBuilder::new().mode(0o700).create(&dir.0) {
+            Ok(()) => Ok(dir),
+            Err(error) => {
+                let error =
+                    io::Error::new(error.kind(), format!("cannot create {}: {error}", dir.0.display()));
+                std::mem::forget(dir);
+                Err(error)
+            }
+        }
+    }
+
+    pub(crate) fn socket(&self, id: WorkerId) -> PathBuf {
+        self.0.join(format!("s{}-g{}.sock", id.slot, id.generation))
+    }
+}
+
+impl Drop for RunDir {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_dir_all(&self.0)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            tracing::warn!("cannot remove {}: {error}", self.0.display());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn it_is_private_short_and_removed() {
+        let dir = RunDir::create().unwrap();
+        let path = dir.0.clone();
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o700);
+        let socket = dir.socket(WorkerId { slot: 3, generation: 12 });
+        assert!(socket.ends_with("s3-g12.sock"));
+        std::fs::write(socket, "").unwrap();
+        drop(dir);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_long_or_missing_base_is_refused() {
+        let long = tempfile::tempdir().unwrap();
+        let base = long.path().join("x".repeat(90));
+        std::fs::create_dir(&base).unwrap();
+        assert!(RunDir::create_in(&base, "name").unwrap_err().to_string().contains("too long"));
+        assert!(
+            RunDir::create_in(Path::new("/no/such"), "name")
+                .unwrap_err()
+                .to_string()
+                .contains("/no/such/name")
+        );
+    }
+
+    #[test]
+    fn a_folder_that_is_there_already_is_not_taken() {
+        let base = tempfile::tempdir().unwrap();
+        std::fs::create_dir(base.path().join("n")).unwrap();
+        assert_eq!(RunDir::create_in(base.path(), "n").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert!(base.path().join("n").exists());
+    }
+}

@@ -1,0 +1,124 @@
+//! How a slot comes to a process, and hears that it is ready: the seam between the state machine and the system.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use http::HeaderMap;
+use tokio::time::sleep;
+
+use super::{
+    Address,
+    address::Places,
+    launch, listener,
+    probe::{Probed, is_listening, probe},
+    process::{Label, Process},
+    report::Phase,
+    run_dir::RunDir,
+};
+use crate::{config::ServerConfig, worker_id::WorkerId};
+
+/// How soon a worker that is not ready is asked again.
+const ASK_EVERY: Duration = Duration::from_millis(50);
+
+/// A process that was started.
+#[derive(Debug)]
+pub(crate) struct Launched {
+    pub(crate) process: Process,
+    pub(crate) places: Places,
+    pub(crate) command: String,
+}
+
+/// How far a start has come.
+#[derive(Clone, Debug)]
+pub(crate) struct Progress {
+    pub(crate) phase: Phase,
+    pub(crate) seen: String,
+}
+
+/// A worker that answered.
+#[derive(Debug)]
+pub(crate) struct Answered {
+    pub(crate) address: Address,
+    pub(crate) headers: HeaderMap,
+}
+
+/// Starts processes and waits for them to be ready.
+#[async_trait]
+pub(crate) trait Spawner: Send + Sync {
+    /// Starts a process; an error is the system's, in words.
+    fn launch(&self, id: WorkerId) -> Result<Launched, String>;
+
+    /// Returns when the worker answers as a ready one does; what it waits for stands in `progress`.
+    async fn ready(&self, launched: &Launched, progress: &mut Progress) -> Answered;
+}
+
+/// Starts real processes.
+#[derive(Debug)]
+pub(crate) struct KeeperSpawner {
+    pub(crate) server: Arc<ServerConfig>,
+    pub(crate) binary: PathBuf,
+    pub(crate) run_dir: RunDir,
+}
+
+#[async_trait]
+impl Spawner for KeeperSpawner {
+    fn launch(&self, id: WorkerId) -> Result<Launched, String> {
+        let plan =
+            launch::plan(&self.server, id, self.run_dir.socket(id)).map_err(|error| error.to_string())?;
+        let command = format!("{} (in {})", plan.spec.argv.join(" "), plan.spec.directory);
+        let label = Label { server: self.server.name.clone(), slot: id.slot.to_string() };
+        let process = Process::start(self.binary.clone(), plan.spec, label);
+        Ok(Launched { process, places: plan.places, command })
+    }
+
+    async fn ready(&self, launched: &Launched, progress: &mut Progress) -> Answered {
+        *progress = Progress { phase: Phase::Exec, seen: "its command was not run".into() };
+        launched.process.started().await;
+        loop {
+            if let Some(answered) = ask(launched, progress).await {
+                return answered;
+            }
+            sleep(ASK_EVERY).await;
+        }
+    }
+}
+
+/// Asks once, wherever it listens.
+async fn ask(launched: &Launched, progress: &mut Progress) -> Option<Answered> {
+    let Places { socket, port } = &launched.places;
+    let mut elsewhere = None;
+    for address in
+        socket.iter().cloned().map(Address::Unix).chain(port.iter().map(|port| Address::Tcp(port.address)))
+    {
+        if !is_listening(&address).await {
+            continue;
+        }
+        if let Err(why) = check_owner(&address, launched).await {
+            elsewhere = Some(why);
+            continue;
+        }
+        match probe(&address).await {
+            Probed::Ready(headers) => return Some(Answered { address, headers }),
+            Probed::NotReady(seen) => {
+                *progress = Progress { phase: Phase::Probe, seen: format!("{seen} at {address}") };
+                return None;
+            }
+            Probed::NotListening => {}
+        }
+    }
+    let seen = elsewhere.unwrap_or_else(|| format!("nothing listens at {}", launched.places));
+    *progress = Progress { phase: Phase::Listen, seen };
+    None
+}
+
+/// A port must be listened on by the worker, or by what it forked. (Its socket's folder is closed to others.)
+async fn check_owner(address: &Address, launched: &Launched) -> Result<(), String> {
+    let Address::Tcp(address) = *address else { return Ok(()) };
+    let Some(keeper) = launched.process.stage().keeper else { return Err("its keeper is gone".into()) };
+    match tokio::task::spawn_blocking(move || listener::is_own(address, keeper)).await {
+        Ok(Ok(true)) => Ok(()),
+        Ok(Ok(false)) => Err(format!("another program listens at {address}")),
+        Ok(Err(error)) => Err(format!("cannot tell who listens at {address}: {error}")),
+        Err(error) => Err(format!("cannot tell who listens at {address}: {error}")),
+    }
+}

@@ -1,0 +1,137 @@
+//! Keeps a server's slots filled.
+
+use std::{
+    io,
+    path::PathBuf,
+    sync::{Arc, Mutex as StdMutex},
+};
+
+use http::HeaderMap;
+use tokio::{
+    sync::{Mutex, watch},
+    task::JoinHandle,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    ExitReport, SlotStatus, StartFailure, Worker, WorkerSet,
+    run_dir::RunDir,
+    slot::{Cell, FirstStarts, Shared, Slot, Times, lock},
+    spawner::{KeeperSpawner, Spawner},
+};
+use crate::{
+    config::{GatewaySettings, ServerConfig},
+    worker_id::WorkerId,
+};
+
+/// What the rest of the gateway does when a worker comes or goes. Called from a slot's task: must not block.
+pub trait WorkerEvents: Send + Sync {
+    /// The worker answered its probe with these headers; it gets requests when this returns.
+    fn ready(&self, worker: &Arc<Worker>, probe: &HeaderMap);
+
+    /// A worker that was ready has exited. It is out of the [`WorkerSet`]; [`Worker::exited`] is cancelled when this
+    /// returns.
+    fn exited(&self, worker: WorkerId, report: &ExitReport);
+}
+
+/// A server's workers. Dropping it stops them, without waiting.
+pub struct Supervisor {
+    shared: Arc<Shared>,
+    cells: Vec<Arc<StdMutex<Cell>>>,
+    tasks: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Supervisor {
+    /// Starts a server's workers; to be called in a tokio runtime, which has to live until [`Supervisor::stop`] returns.
+    /// `binary` is the `gym-gateway` program, for the keepers.
+    ///
+    /// # Errors
+    /// The folder for the workers' sockets cannot be made.
+    pub fn start(
+        server: Arc<ServerConfig>,
+        gateway: &GatewaySettings,
+        events: Arc<dyn WorkerEvents>,
+        binary: PathBuf,
+    ) -> io::Result<Self> {
+        let spawner = KeeperSpawner { server: Arc::clone(&server), binary, run_dir: RunDir::create()? };
+        Ok(Self::with_spawner(&server, gateway, events, Box::new(spawner)))
+    }
+
+    pub(crate) fn with_spawner(
+        server: &ServerConfig,
+        gateway: &GatewaySettings,
+        events: Arc<dyn WorkerEvents>,
+        spawner: Box<dyn Spawner>,
+    ) -> Self {
+        let shared = Arc::new(Shared {
+            server: server.name.clone(),
+            times: Times {
+                start_timeout: server.settings.start_timeout,
+                stop_timeout: gateway.worker_stop_timeout,
+                restart_backoff: server.settings.restart_backoff,
+                restart_backoff_max: server.settings.restart_backoff_max,
+            },
+            spawner,
+            events,
+            workers: Arc::default(),
+            first_starts: watch::Sender::new(FirstStarts::default()),
+            stop: CancellationToken::new(),
+        });
+        let slots: Vec<Slot> =
+            (0..server.num_workers).map(|slot| Slot::new(Arc::clone(&shared), slot)).collect();
+        let cells = slots.iter().map(Slot::cell).collect();
+        let tasks = slots.into_iter().map(|slot| tokio::spawn(slot.run())).collect();
+        Self { shared, cells, tasks: Mutex::new(tasks) }
+    }
+
+    /// The ready workers.
+    pub fn workers(&self) -> Arc<WorkerSet> {
+        Arc::clone(&self.shared.workers)
+    }
+
+    /// Every slot, as it is now.
+    pub fn status(&self) -> Vec<SlotStatus> {
+        self.cells.iter().map(|cell| lock(cell).snapshot()).collect()
+    }
+
+    /// Waits until one worker is ready.
+    ///
+    /// # Errors
+    /// The first failure, when every slot's first start has failed. (Slots go on trying until [`Supervisor::stop`].)
+    pub async fn started(&self) -> Result<(), StartFailure> {
+        let mut first_starts = self.shared.first_starts.subscribe();
+        loop {
+            {
+                let first = first_starts.borrow_and_update();
+                if first.one_is_ready {
+                    return Ok(());
+                }
+                if let Some(failure) =
+                    first.failures.first().filter(|_| first.failures.len() == self.cells.len())
+                {
+                    return Err(failure.clone());
+                }
+            }
+            if first_starts.changed().await.is_err() {
+                // Its sender is in `self.shared`.
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    /// Stops all workers: SIGTERM, and after `worker_stop_timeout` SIGKILL for their groups. Returns when all are gone.
+    pub async fn stop(&self) {
+        self.shared.stop.cancel();
+        for task in self.tasks.lock().await.drain(..) {
+            if let Err(error) = task.await {
+                tracing::error!(server = self.shared.server, "a slot's task failed: {error}");
+            }
+        }
+    }
+}
+
+impl Drop for Supervisor {
+    fn drop(&mut self) {
+        self.shared.stop.cancel();
+    }
+}

@@ -1,0 +1,108 @@
+//! Listening where the gateway says, and stopping as it expects.
+
+mod address;
+
+use std::io;
+
+use axum::Router;
+use axum::serve::ListenerExt as _;
+use tokio::net::{TcpListener, UnixListener, UnixStream};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+pub use address::Address;
+
+/// Why a server could not run.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// Neither the environment nor the arguments name an address.
+    #[error(
+        "nowhere to listen: set GYM_WORKER_SOCKET to a path or PORT to a number, or pass --port (and --host)"
+    )]
+    NoAddress,
+    /// An argument without its value.
+    #[error("{0} needs a value")]
+    NoValue(&'static str),
+    /// A port that is not a number from 0 to 65535.
+    #[error("{name} is no port: {value:?}; give a number from 0 to 65535")]
+    BadPort {
+        /// The variable or argument.
+        name: &'static str,
+        /// What it holds.
+        value: String,
+    },
+    /// The address could not be listened on.
+    #[error("cannot listen on {address}: {source}")]
+    Bind {
+        /// Where.
+        address: Address,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The handlers for SIGTERM and SIGINT could not be set.
+    #[error("cannot watch for SIGTERM and SIGINT: {0}")]
+    Signals(io::Error),
+    /// Serving failed.
+    #[error("serving failed: {0}")]
+    Serve(io::Error),
+}
+
+/// Serves `router` until SIGTERM or SIGINT, then lets the requests in flight finish.
+///
+/// Listens on the Unix socket `GYM_WORKER_SOCKET`, else on port `PORT` of 127.0.0.1 (both set by the gateway), else
+/// where the arguments `--host` (127.0.0.1) and `--port` say.
+///
+/// # Errors
+/// If there is no address, it cannot be listened on, or serving fails.
+pub async fn serve(router: Router) -> Result<(), ServeError> {
+    let address = Address::choose(|name| std::env::var(name).ok(), std::env::args().skip(1))?;
+    let mut terminate = signal(SignalKind::terminate()).map_err(ServeError::Signals)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(ServeError::Signals)?;
+    listen(&address, router, async move { stop(&mut terminate, &mut interrupt).await }).await
+}
+
+async fn stop(terminate: &mut Signal, interrupt: &mut Signal) {
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    tracing::info!("stopping: requests in flight finish first");
+}
+
+async fn listen(
+    address: &Address,
+    router: Router,
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> Result<(), ServeError> {
+    let failed = |source| ServeError::Bind { address: address.clone(), source };
+    match address {
+        Address::Unix(path) => {
+            remove_stale(path).await.map_err(failed)?;
+            let listener = UnixListener::bind(path).map_err(failed)?;
+            tracing::info!(%address, "listening");
+            axum::serve(listener, router).with_graceful_shutdown(stop).await.map_err(ServeError::Serve)
+        }
+        Address::Tcp(host, port) => {
+            let listener = TcpListener::bind((host.as_str(), *port)).await.map_err(failed)?;
+            let bound = listener.local_addr().map_err(failed)?;
+            tracing::info!(address = %bound, "listening");
+            let listener = listener.tap_io(|stream| {
+                if let Err(error) = stream.set_nodelay(true) {
+                    tracing::debug!(%error, "TCP_NODELAY not set");
+                }
+            });
+            axum::serve(listener, router).with_graceful_shutdown(stop).await.map_err(ServeError::Serve)
+        }
+    }
+}
+
+/// Removes a socket that nobody listens on: its server was killed and could not.
+async fn remove_stale(path: &std::path::Path) -> io::Result<()> {
+    match UnixStream::connect(path).await {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => std::fs::remove_file(path),
+        // Nothing there, or somebody listens: binding says so.
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;
