@@ -57,19 +57,23 @@ held = [socket.create_server(("127.0.0.1", 0)) for _ in range(5)]
 print(*(s.getsockname()[1] for s in held), sep="\n")')
 declare -A port=([direct]="${ports[0]}" [haproxy]="${ports[1]}" [nginx]="${ports[2]}" [gateway]="${ports[3]}")
 
-fill() { # fill TEMPLATE FRONT SERVERS
-    SERVERS="$3" python3 - "$1" "${port[$2]}" "$cookie" "$dir" <<'PY'
-import os, sys
-template, port, cookie, folder = sys.argv[1:]
-user = "user root;" if os.getuid() == 0 else ""
-text = open(template).read()
-for key, value in {"PORT": port, "COOKIE": cookie, "DIR": folder, "USER": user, "SERVERS": os.environ["SERVERS"]}.items():
-    text = text.replace(f"@{key}@", value)
-print(text)
-PY
+counter="$root/target/release/examples/counter"
+user=""
+[ "$(id -u)" -ne 0 ] || user="user root;" # else nginx drops to a user that may not open the sockets
+
+fill() { # fill TEMPLATE FRONT SERVERS: the template with its @NAMES@ replaced
+    local text
+    text="$(cat "$1")"
+    text="${text//@PORT@/${port[$2]}}"
+    text="${text//@SERVERS@/$3}"
+    text="${text//@COOKIE@/$cookie}"
+    text="${text//@DIR@/$dir}"
+    text="${text//@USER@/$user}"
+    text="${text//@WORKERS@/$workers}"
+    text="${text//@COUNTER@/$counter}"
+    printf '%s\n' "$text"
 }
 
-counter="$root/target/release/examples/counter"
 export GYM_SERVER_NAME=counter
 haproxy_servers="" nginx_servers=""
 for ((slot = 0; slot < workers; slot++)); do
@@ -93,8 +97,7 @@ for front in $fronts; do
         ;;
     gateway)
         fill "$bench/gateway.yaml.in" gateway "" >"$dir/gateway.yaml"
-        GYM_COUNTER="$counter" GYM_BENCH_WORKERS="$workers" start gateway \
-            "$root/target/release/gym-gateway" serve "$dir/gateway.yaml"
+        start gateway "$root/target/release/gym-gateway" serve "$dir/gateway.yaml"
         ;;
     *) die "FRONTS: no front '$front'; there are direct, haproxy, nginx, gateway" ;;
     esac

@@ -53,11 +53,20 @@ impl Front {
 
     /// The workers as the admin address tells them, by slot.
     pub(crate) async fn workers(&self) -> Vec<Value> {
+        let server = self.server().await;
+        server["workers"].as_array().cloned().unwrap_or_else(|| panic!("no workers in {server}"))
+    }
+
+    /// How many sessions were lost since the start.
+    pub(crate) async fn sessions_lost(&self) -> u64 {
+        let server = self.server().await;
+        server["sessions_lost"].as_u64().unwrap_or_else(|| panic!("no sessions_lost in {server}"))
+    }
+
+    async fn server(&self) -> Value {
         let status = admin::status(&self.gateway).await;
-        let servers = status["servers"].as_array().cloned().unwrap_or_default();
-        let server = servers.into_iter().find(|server| server["name"] == SERVER);
-        let workers = server.and_then(|server| server["workers"].as_array().cloned());
-        workers.unwrap_or_else(|| panic!("no workers of {SERVER} in {status}"))
+        let mut servers = status["servers"].as_array().into_iter().flatten();
+        servers.find(|server| server["name"] == SERVER).cloned().unwrap_or_else(|| panic!("no {SERVER} in {status}"))
     }
 
     /// A field of one worker that is a number: `pid`, `generation`.

@@ -59,7 +59,7 @@ async fn a_killed_worker_costs_its_own_episodes_and_no_others() {
     for failure in failed {
         assert!(failure.contains("session_lost"), "for another reason: {failure}");
     }
-    assert_eq!(front.sessions("lost", None).await, 16, "lost sessions");
+    assert_eq!(front.sessions_lost().await, 16, "lost sessions");
 
     until("the slot is back", Duration::from_secs(60), async || is_back(&front).await).await;
     front.assert_settled("the kill").await;
