@@ -164,8 +164,9 @@ impl Answer {
     /// The session that the reply's cookie names.
     pub fn session(&self) -> Option<String> {
         let lines = self.headers.get_all("set-cookie").iter();
-        let values = lines.filter_map(|line| cookie::find(line.to_str().ok()?.split(';').next()?, COOKIE));
-        let payload = cookie::read(COOKIE, &values.last()?)?;
+        let mut values =
+            lines.filter_map(|line| cookie::find(line.to_str().ok()?.split(';').next()?, COOKIE));
+        let payload = cookie::read(COOKIE, &values.next_back()?)?;
         payload.get("session_id").and_then(Value::as_str).map(str::to_owned)
     }
 

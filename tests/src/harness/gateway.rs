@@ -215,5 +215,5 @@ impl Drop for Gateway {
 }
 
 fn is_listening(event: &Value, admin: bool) -> bool {
-    event["message"] == "listening" && (event["server"] == "admin") == admin && event["address"].is_string()
+    event["message"] == if admin { "admin listening" } else { "listening" } && event["address"].is_string()
 }

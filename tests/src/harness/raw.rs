@@ -167,6 +167,21 @@ impl Raw {
         (std::mem::take(&mut self.buffer), error)
     }
 
+    /// The same, or until there is a whole head.
+    pub async fn to_any_end_or_reply(&mut self) -> (Vec<u8>, Option<std::io::Error>) {
+        let error = loop {
+            if self.buffer.windows(4).any(|window| window == b"\r\n\r\n") {
+                break None;
+            }
+            match self.fill().await {
+                Ok(0) => break None,
+                Ok(_) => {}
+                Err(error) => break Some(error),
+            }
+        };
+        (std::mem::take(&mut self.buffer), error)
+    }
+
     /// Whether nothing has arrived that was not read yet, and the connection is open.
     pub fn is_silent(&self) -> bool {
         let arrived = self.stream.try_read(&mut [0; 1]);
@@ -179,9 +194,7 @@ impl Raw {
     }
 
     async fn fill(&mut self) -> std::io::Result<usize> {
-        let mut bytes = [0; 64 * 1024];
-        let n = soon("something to read", self.stream.read(&mut bytes)).await?;
-        self.buffer.extend_from_slice(&bytes[..n]);
-        Ok(n)
+        self.buffer.reserve(64 * 1024);
+        soon("something to read", self.stream.read_buf(&mut self.buffer)).await
     }
 }

@@ -121,12 +121,11 @@ impl Setup {
         block.extend(place.as_object().cloned().unwrap_or_default());
         let block = if self.kind == Kind::Generic {
             block.extend(settings);
-            json!({self.kind.key(): block})
+            json!({self.kind.key(): {SERVER: block}})
         } else {
             if let Some(window) = settings.remove("session_close_retry_window_seconds") {
                 block.insert("session_close_retry_window_seconds".into(), window);
             }
-            block.insert("entrypoint".into(), "app.py".into());
             gateway.insert("servers".into(), json!({SERVER: settings}));
             json!({self.kind.key(): {SERVER: block}})
         };

@@ -56,10 +56,10 @@ async fn answer<S: AsyncRead + AsyncWrite + Unpin>(
     if !routes::is_probe(head) {
         stub.report("request", head, &[("length", body.bytes.len().into())]);
     }
-    if let Some(gate) = faults.get("gate") {
-        if !pass_gate(wire, head, gate, stub).await {
-            return Ok(Flow::Close);
-        }
+    if let Some(gate) = faults.get("gate")
+        && !pass_gate(wire, head, gate, stub).await
+    {
+        return Ok(Flow::Close);
     }
     if let Some(flow) = faults::instead_of_reply(wire, head, &faults, stub).await? {
         return Ok(flow);

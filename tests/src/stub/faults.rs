@@ -241,10 +241,10 @@ async fn upgrade<S: AsyncRead + AsyncWrite + Unpin>(
     faults: &Faults,
     stub: &Stub,
 ) -> io::Result<Flow> {
-    if let Some(gate) = faults.get("gate") {
-        if !pass_gate(wire, head, gate, stub).await {
-            return Ok(Flow::Close);
-        }
+    if let Some(gate) = faults.get("gate")
+        && !pass_gate(wire, head, gate, stub).await
+    {
+        return Ok(Flow::Close);
     }
     let mut reply = Reply { status: 101, body: Vec::new(), headers: Vec::new() };
     reply.identify(stub);

@@ -52,6 +52,7 @@ pub fn main() -> ExitCode {
 async fn run(options: Options) -> ExitCode {
     let reporter = Reporter::connect(&options);
     process::watch_signals(&options, &reporter);
+    println!("stub-worker: hello from slot {}", options.slot);
     reporter.event("started", &[("pid", std::process::id().into())]);
     if options.has(Behaviour::NeverListen) {
         return std::future::pending().await;

@@ -70,6 +70,7 @@ pub(super) fn fork_stray(listener: OwnedFd, options: &Options) {
     assert!(status.success(), "the stray's parent failed");
 }
 
+#[expect(clippy::zombie_processes, reason = "it is to be orphaned")]
 fn stray_parent(report: &str) -> ExitCode {
     let child = Command::new(std::env::current_exe().expect("own path"))
         .args(["stray", report])
