@@ -79,10 +79,7 @@ async fn a_worker_s_whole_life_is_reported() {
     assert_eq!(position(&Report::Started { pid: 0 }), Some(0));
     assert!(position(&Report::Exited(Exit::Code(3))).is_some());
     reports.retain(|report| !matches!(report, Report::Exited(_)));
-    assert_eq!(
-        reports[1..],
-        [stdout("hello"), stdout("/"), stdout("end"), Report::Gone { left: vec![] }]
-    );
+    assert_eq!(reports[1..], [stdout("hello"), stdout("/"), stdout("end"), Report::Gone { left: vec![] }]);
 }
 
 #[tokio::test]
@@ -108,14 +105,20 @@ async fn a_command_that_cannot_be_run_is_a_failed_start() {
     }
     let mut keeper = start(StartSpec { directory: "/no/such/folder".into(), ..spec(&["true"]) }).await;
     let report = next(&mut keeper).await;
-    assert!(matches!(&report, Some(Report::StartFailed { error }) if error.contains("/no/such/folder")), "{report:?}");
+    assert!(
+        matches!(&report, Some(Report::StartFailed { error }) if error.contains("/no/such/folder")),
+        "{report:?}"
+    );
 }
 
 #[tokio::test]
 async fn a_command_line_beyond_the_system_s_limit_is_a_failed_start() {
     let huge = "x".repeat(200 * 1024);
     let reports = all(&["sh", "-c", "true", &huge]).await;
-    assert!(matches!(&reports[0], Report::StartFailed { error } if error.contains("too long")), "no such report");
+    assert!(
+        matches!(&reports[0], Report::StartFailed { error } if error.contains("too long")),
+        "no such report"
+    );
     assert_eq!(reports[1..], [Report::Gone { left: vec![] }]);
 }
 

@@ -1,1 +1,89 @@
-//! cli.
+//! The commands: parse, build, wait, stop.
+
+mod args;
+mod check;
+mod logging;
+mod plant;
+mod serve;
+mod snapshot;
+mod stop;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use self::args::{Cli, Command};
+use crate::{
+    admin, config,
+    config::{ErrorList, RunOptions},
+    keeper,
+};
+
+/// Bad usage or configuration.
+const BAD_CONFIG: u8 = 2;
+
+/// Runs the command that the process was started with.
+pub fn main() -> ExitCode {
+    match Cli::parse().command {
+        Command::Serve { files, log } => with_config(config::load(&files), |config| {
+            logging::start(log.log_format);
+            serve::serve(config)
+        }),
+        Command::Run { run, log } => with_config(config::from_command(run_options(*run)), |config| {
+            logging::start(log.log_format);
+            serve::serve(config)
+        }),
+        Command::Check { files, ask } => {
+            with_config(config::load(&files), |config| check::check(&config, ask))
+        }
+        Command::Status { admin } => said(admin::client::status(&admin.admin, admin.json)),
+        Command::Sessions { admin, server, state, limit, full } => {
+            let query = admin::client::SessionsQuery { server, state, limit, full };
+            said(admin::client::sessions(&admin.admin, &query, admin.json))
+        }
+        Command::Keeper => keeper::run_keeper(),
+        Command::ExecWorker { args } => keeper::exec_worker(args),
+    }
+}
+
+fn run_options(run: args::RunArgs) -> RunOptions {
+    RunOptions {
+        kind: Some(run.kind.into()),
+        listen: run.listen,
+        num_workers: run.num_workers,
+        cookie: run.cookie,
+        session_secret: run.session_secret,
+        admin: run.admin.0,
+        name: Some(run.name),
+        argv: run.argv,
+        access_log: run.access_log,
+    }
+}
+
+fn with_config(
+    config: Result<config::Config, ErrorList>,
+    go: impl FnOnce(config::Config) -> ExitCode,
+) -> ExitCode {
+    match config {
+        Ok(config) => go(config),
+        Err(errors) => {
+            for error in &errors.0 {
+                eprintln!("gym-gateway: {error}");
+            }
+            ExitCode::from(BAD_CONFIG)
+        }
+    }
+}
+
+fn said<E: std::fmt::Display>(result: Result<String, E>) -> ExitCode {
+    match result {
+        Ok(text) => {
+            println!("{text}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("gym-gateway: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

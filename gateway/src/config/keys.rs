@@ -60,7 +60,7 @@ const fn key(
 
 #[rustfmt::skip]
 static KEYS: &[KeyDoc] = &[
-    key("admin", &[Gateway], "host:port", "off", "Address of `/metrics`, `/status`, `/sessions`, `/livez`, `/readyz` and the page."),
+    key("admin", &[Gateway], "host:port or `off`", "127.0.0.1:9090", "Address of `/metrics`, `/status`, `/sessions`, `/livez`, `/readyz` and the page."),
     key("threads", &[Gateway], "whole number", "the machine's cores", "Threads that carry requests."),
     key("shutdown_timeout_seconds", &[Gateway], "seconds", "30", "How long requests in flight may go on after SIGTERM."),
     key("worker_stop_timeout_seconds", &[Gateway], "seconds", "10", "How long a worker may take from SIGTERM to its end, before its process group is killed."),

@@ -16,7 +16,8 @@ pub struct Config {
 /// The top-level `gateway:` block, but for `servers`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GatewaySettings {
-    /// Address of `/metrics`, `/status` and the rest; `None` (the default) switches it off.
+    /// Address of `/metrics`, `/status` and the rest; default 127.0.0.1:9090; `None` (`admin: off`)
+    /// switches it off.
     pub admin: Option<SocketAddr>,
     /// Threads that carry requests; default: the machine's cores.
     pub threads: usize,
@@ -195,7 +196,7 @@ pub struct ServerSettings {
 impl Default for GatewaySettings {
     fn default() -> Self {
         Self {
-            admin: None,
+            admin: Some(SocketAddr::from(([127, 0, 0, 1], 9090))),
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             shutdown_timeout: Duration::from_secs(30),
             worker_stop_timeout: Duration::from_secs(10),

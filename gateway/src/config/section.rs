@@ -158,7 +158,7 @@ impl<'a> Section<'a> {
         match u64::try_from(value) {
             Ok(value) if range.contains(&value) => Some(value),
             _ => {
-                let what = format!("expected a whole number from {} to {}", range.start(), range.end());
+                let what = format!("a whole number from {} to {}", range.start(), range.end());
                 self.expected(key, &what, &node)
             }
         }

@@ -1,11 +1,13 @@
 //! The scalar settings: the gateway's own, and each server's.
 
-use std::time::Duration;
+use std::{net::SocketAddr, time::Duration};
 
 use super::{
+    interpolate::reread,
     listen,
     model::{GatewaySettings, ServerSettings},
     section::{Section, Zero},
+    yaml::Value,
 };
 
 /// Reads the `gateway` block, but for `servers`.
@@ -21,15 +23,8 @@ pub(crate) fn gateway(section: &Section<'_>) -> GatewaySettings {
             other => section.complain("on_gateway_death", format!("expected kill, got the text {other:?}")),
         }
     }
-    let admin = section.text("admin").and_then(|text| match listen::parse(&text) {
-        Ok(listen) => Some(listen.address),
-        Err(why) => {
-            section.complain("admin", why);
-            None
-        }
-    });
     GatewaySettings {
-        admin,
+        admin: admin(section).unwrap_or(default.admin),
         threads: section.whole("threads", 1..=1024).map_or(default.threads, |n| n as usize),
         shutdown_timeout: section
             .seconds("shutdown_timeout_seconds", Zero::Allowed)
@@ -39,6 +34,29 @@ pub(crate) fn gateway(section: &Section<'_>) -> GatewaySettings {
             .unwrap_or(default.worker_stop_timeout),
         max_buffered_bytes: bytes(section, "max_buffered_bytes").unwrap_or(default.max_buffered_bytes),
         access_log: section.flag("access_log").unwrap_or(default.access_log),
+    }
+}
+
+/// `off` is a truth value to YAML.
+fn admin(section: &Section<'_>) -> Option<Option<SocketAddr>> {
+    let node = reread(section.node("admin")?);
+    let text = match node.value {
+        Value::Bool(false) => return Some(None),
+        Value::Text(text) => text,
+        _ => {
+            section.complain(
+                "admin",
+                format!("expected host:port, like 127.0.0.1:9090, or off, got {}", node.seen()),
+            );
+            return None;
+        }
+    };
+    match listen::parse(&text) {
+        Ok(listen) => Some(Some(listen.address)),
+        Err(why) => {
+            section.complain("admin", why);
+            None
+        }
     }
 }
 

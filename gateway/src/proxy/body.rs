@@ -57,6 +57,8 @@ struct State {
     ended: bool,
     /// The client's body could not be read: it left, or it is not a body.
     broken: bool,
+    /// The client sends nothing until it is told to go on (`Expect: 100-continue`), which hyper does at the first read.
+    expects_continue: bool,
     unread: Unread,
 }
 
@@ -66,6 +68,7 @@ impl State {
         if self.ended {
             return Poll::Ready(None);
         }
+        self.expects_continue = false;
         let frame = ready!(Pin::new(&mut self.incoming).poll_frame(cx));
         self.ended = self.incoming.is_end_stream();
         Poll::Ready(match frame {
@@ -106,7 +109,13 @@ pub(super) enum CollectError {
 pub(super) struct RequestBody(Rc<RefCell<State>>);
 
 impl RequestBody {
-    pub(super) fn new(incoming: Incoming, budget: Arc<Budget>, unread: Unread) -> Self {
+    /// A body that nothing was read of yet.
+    pub(super) fn new(
+        incoming: Incoming,
+        expects_continue: bool,
+        budget: Arc<Budget>,
+        unread: Unread,
+    ) -> Self {
         let ended = incoming.is_end_stream();
         Self(Rc::new(RefCell::new(State {
             incoming,
@@ -115,6 +124,7 @@ impl RequestBody {
             budget: Held::none(budget),
             ended,
             broken: false,
+            expects_continue,
             unread,
         })))
     }
@@ -205,8 +215,8 @@ impl RequestBody {
             let mut state = self.0.borrow_mut();
             state.held.clear();
             state.handed.clear();
-            if state.ended {
-                return true;
+            if state.ended || state.expects_continue {
+                return state.ended;
             }
         }
         let rest = async {
@@ -246,7 +256,10 @@ impl Body for SentBody {
     type Data = Bytes;
     type Error = hyper::Error;
 
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         let mut state = self.state.borrow_mut();
         let piece = match state.held.pop_front() {
             Some(piece) => piece,

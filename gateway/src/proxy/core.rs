@@ -5,13 +5,19 @@ use std::{
     future::Future,
     net::{SocketAddr, TcpStream as StdTcpStream},
     rc::Rc,
-    sync::{Arc, atomic::{AtomicUsize, Ordering}},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
-use http::{Request, Response, Version};
+use http::{Request, Response, Version, header::EXPECT};
 use hyper::{body::Incoming, service::service_fn, upgrade::OnUpgrade};
-use hyper_util::{rt::{TokioIo, TokioTimer}, server::conn::auto};
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    server::conn::auto,
+};
 use tokio::{net::TcpStream, sync::mpsc, time::MissedTickBehavior};
 
 use super::{
@@ -47,13 +53,18 @@ impl CoreHandle {
     ///
     /// # Errors
     /// If the thread or its runtime cannot be made.
-    pub(super) fn start(number: usize, shared: Arc<Shared>, servers: Vec<Arc<ServerState>>) -> std::io::Result<Self> {
+    pub(super) fn start(
+        number: usize,
+        shared: Arc<Shared>,
+        servers: Vec<Arc<ServerState>>,
+    ) -> std::io::Result<Self> {
         let (sender, receiver) = mpsc::unbounded_channel();
         let connections = Arc::new(AtomicUsize::new(0));
         let counter = connections.clone();
         let runtime_ready = std::sync::mpsc::channel();
         std::thread::Builder::new().name(format!("core-{number}")).spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build_local(Default::default());
+            let runtime =
+                tokio::runtime::Builder::new_current_thread().enable_all().build_local(Default::default());
             match runtime {
                 Ok(runtime) => {
                     let _ = runtime_ready.0.send(Ok(()));
@@ -112,7 +123,9 @@ async fn prune(pool: Pool, servers: Vec<Arc<ServerState>>) {
     every.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         every.tick().await;
-        pool.prune(|server| servers.get(server).map_or(Duration::ZERO, |s| s.config.settings.worker_idle_timeout));
+        pool.prune(|server| {
+            servers.get(server).map_or(Duration::ZERO, |s| s.config.settings.worker_idle_timeout)
+        });
     }
 }
 
@@ -162,7 +175,8 @@ async fn handle(client: Rc<Client>, request: Request<Incoming>) -> Result<Respon
     let (mut parts, incoming) = request.into_parts();
     let route = server.rule.route(&parts.method, parts.uri.path());
     let account = Account::open(&core.observer, server, route.class, &parts.method, parts.uri.path());
-    let body = RequestBody::new(incoming, core.shared.budget.clone(), unread.clone());
+    let expects_continue = parts.headers.contains_key(EXPECT);
+    let body = RequestBody::new(incoming, expects_continue, core.shared.budget.clone(), unread.clone());
     let upgrade = parts.extensions.remove::<OnUpgrade>();
     let is_http1 = parts.version < Version::HTTP_2;
     let exchange = Exchange { core, server, route, body: &body, account: &account };

@@ -54,12 +54,13 @@ impl Exchange<'_> {
         let is_head = parts.method == Method::HEAD;
         let mut head = Head::new(parts, peer);
         let naming = self.naming_body().await?;
-        let route = if head.is_upgrade() { self.route.upgrade() } else { self.route };
+        let route = if head.is_upgrade() { self.route.upgraded() } else { self.route };
 
         let name = |head: &Head| {
             self.server.rule.name(route, head.headers(), query, naming.as_deref(), super::Clock::unix())
         };
-        let mut dispatcher = Dispatcher { exchange: self, route, excluded: Vec::new(), deadline: Cell::new(None) };
+        let mut dispatcher =
+            Dispatcher { exchange: self, route, excluded: Vec::new(), deadline: Cell::new(None) };
         let (mut named, mut settlement) = dispatcher.wait(|| name(&head)).await?;
         self.server.rule.prepare(&named, head.headers_mut(), super::Clock::unix());
         let (response, connection) = loop {
@@ -106,7 +107,10 @@ impl Exchange<'_> {
                 if !forward::has_exited(worker).await {
                     let name = &self.server.config.name;
                     tracing::warn!(server = name, slot = worker.id.slot, what, "a worker gave no reply");
-                    return Refusal::WorkerError(format!("worker {} of server {name} gave no reply: {what}", worker.id));
+                    return Refusal::WorkerError(format!(
+                        "worker {} of server {name} gave no reply: {what}",
+                        worker.id
+                    ));
                 }
                 match settlement.refusal_after_exit() {
                     Some(refusal) => refusal.into(),
@@ -128,7 +132,8 @@ impl Exchange<'_> {
         (is_head, upgrade, head): (bool, Option<OnUpgrade>, &Head),
     ) -> Response<ReplyBody> {
         let (mut parts, incoming) = response.into_parts();
-        let reply = self.server.rule.read_reply(self.route, parts.status, &parts.headers);
+        let reply =
+            self.server.rule.read_reply(self.route, parts.status, &parts.headers, super::Clock::unix());
         let effects = settlement.reply(&reply);
         let ends_with_connection = ends_with_connection(is_head, &parts, &incoming);
         headers::clean_reply(parts.status, &mut parts.headers);
@@ -144,7 +149,10 @@ impl Exchange<'_> {
                 let tracker = stop.connections.clone();
                 let tunnel = Tunnel { client, worker, settlement, account, stop };
                 tokio::task::spawn_local(tracker.track_future(tunnel.run()));
-                return Response::from_parts(parts, ReplyBody::own(bytes::Bytes::new(), self.account.clone()));
+                return Response::from_parts(
+                    parts,
+                    ReplyBody::own(bytes::Bytes::new(), self.account.clone()),
+                );
             }
         }
         // OpenEnv closes after a 500 without saying so; a 5xx is rare enough for a new connection.
@@ -226,26 +234,22 @@ impl Dispatcher<'_> {
     /// One decision of the rule; `None` if no worker is ready.
     fn dispatch(&self, named: &Named) -> Result<Option<Settlement>, Refusal> {
         let Exchange { core, server, .. } = self.exchange;
-        let ready = server.workers.ready();
         loop {
             let now = core.shared.clock.now();
             let mut choose =
-                |by| pick(&ready, &self.excluded, by, |worker| server.sessions.load(worker));
+                |by| pick(&server.workers.ready(), &self.excluded, by, |worker| server.sessions.load(worker));
             match server.sessions.dispatch(named, self.route, now, &mut choose)? {
                 Dispatch::NoWorker => return Ok(None),
-                Dispatch::To(ticket) => match server.workers.get(ticket.worker()) {
+                Dispatch::To(ticket) => match server.workers.get(ticket.worker) {
                     Some(worker) => {
-                        let counts = !self.route.is_endless() || named.session().is_some();
+                        let counts = !self.route.is_endless() || named.session.is_some();
                         return Ok(Some(Settlement::new(&core.shared, server, worker, ticket, counts)));
                     }
                     // It left between the choice and now; the table is told of it before anyone else is.
                     None => {
-                        let gone = ticket.worker();
+                        let gone = ticket.worker;
                         server.sessions.withdraw(ticket, now);
                         server.sessions.owner_exited(gone, now);
-                        if ready.iter().any(|worker| worker.id == gone) {
-                            return Ok(None);
-                        }
                     }
                 },
             }

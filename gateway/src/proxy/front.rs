@@ -39,11 +39,14 @@ impl Address {
         let listen = &server.config.listen;
         let listener = StdTcpListener::bind(listen.address).map_err(|error| {
             let hint = match error.kind() {
-                std::io::ErrorKind::AddrInUse => ": another process listens there; stop it or choose another port",
+                std::io::ErrorKind::AddrInUse => {
+                    ": another process listens there; stop it or choose another port"
+                }
                 std::io::ErrorKind::PermissionDenied => ": ports below 1024 need root",
                 _ => "",
             };
-            let what = format!("server {}: cannot listen on {}: {error}{hint}", server.config.name, listen.written);
+            let what =
+                format!("server {}: cannot listen on {}: {error}{hint}", server.config.name, listen.written);
             std::io::Error::new(error.kind(), what)
         })?;
         listener.set_nonblocking(true)?;
@@ -110,7 +113,9 @@ impl Service for Front {
 async fn accept(Address { listener, server }: Address, cores: Vec<CoreHandle>, shared: Arc<Shared>) {
     let listener = match TcpListener::from_std(listener) {
         Ok(listener) => listener,
-        Err(error) => return tracing::error!(server = server.config.name, %error, "cannot accept connections"),
+        Err(error) => {
+            return tracing::error!(server = server.config.name, %error, "cannot accept connections");
+        }
     };
     loop {
         let accepted = tokio::select! {
@@ -121,7 +126,8 @@ async fn accept(Address { listener, server }: Address, cores: Vec<CoreHandle>, s
         match accepted.and_then(|(stream, peer)| Ok((plain(stream)?, peer))) {
             Ok((stream, peer)) => {
                 let core = cores.iter().min_by_key(|core| core.load());
-                let dealt = core.is_some_and(|core| core.deal(Accepted { stream, peer, server: server.clone() }));
+                let dealt =
+                    core.is_some_and(|core| core.deal(Accepted { stream, peer, server: server.clone() }));
                 if !dealt {
                     tracing::error!(server = server.config.name, "a core is gone; its connection is closed");
                 }
@@ -144,5 +150,8 @@ fn plain(stream: TcpStream) -> std::io::Result<std::net::TcpStream> {
 
 fn is_shortage(error: &std::io::Error) -> bool {
     use nix::errno::Errno;
-    matches!(error.raw_os_error().map(Errno::from_raw), Some(Errno::EMFILE | Errno::ENFILE | Errno::ENOBUFS | Errno::ENOMEM))
+    matches!(
+        error.raw_os_error().map(Errno::from_raw),
+        Some(Errno::EMFILE | Errno::ENFILE | Errno::ENOBUFS | Errno::ENOMEM)
+    )
 }

@@ -112,7 +112,8 @@ fn chain(headers: &HeaderMap) -> Option<Vec<u8>> {
 
 /// Takes a worker's connection headers out of its reply; an accepted upgrade keeps those that name it.
 pub(super) fn clean_reply(status: StatusCode, headers: &mut HeaderMap) {
-    let upgrade = (status == StatusCode::SWITCHING_PROTOCOLS).then(|| headers.get(UPGRADE).cloned()).flatten();
+    let upgrade =
+        (status == StatusCode::SWITCHING_PROTOCOLS).then(|| headers.get(UPGRADE).cloned()).flatten();
     remove_hop_by_hop(headers);
     if status == StatusCode::SWITCHING_PROTOCOLS {
         headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
@@ -124,7 +125,8 @@ pub(super) fn clean_reply(status: StatusCode, headers: &mut HeaderMap) {
 
 fn remove_hop_by_hop(headers: &mut HeaderMap) {
     if headers.contains_key(CONNECTION) {
-        let named: Vec<HeaderName> = tokens(headers, CONNECTION).filter_map(|name| name.parse().ok()).collect();
+        let named: Vec<HeaderName> =
+            tokens(headers, CONNECTION).filter_map(|name| name.parse().ok()).collect();
         for name in named {
             headers.remove(name);
         }
@@ -209,7 +211,11 @@ mod tests {
 
     #[test]
     fn the_client_is_named_behind_proxies_before_us() {
-        let request = sent(|r| r.header("x-forwarded-for", "10.0.0.1").header("x-forwarded-proto", "https").header("host", "env:80"));
+        let request = sent(|r| {
+            r.header("x-forwarded-for", "10.0.0.1")
+                .header("x-forwarded-proto", "https")
+                .header("host", "env:80")
+        });
         assert_eq!(request.headers()["x-forwarded-for"], "10.0.0.1, 192.0.2.7");
         assert_eq!(request.headers()["x-forwarded-proto"], "https");
         assert_eq!(request.headers()["x-forwarded-host"], "env:80");
@@ -220,14 +226,23 @@ mod tests {
         let request = sent(|r| r.header("connection", "keep-alive, Upgrade").header("upgrade", "websocket"));
         assert_eq!(request.headers()["upgrade"], "websocket");
         assert_eq!(request.headers()["connection"], "upgrade");
-        let request = sent(|r| r.header("connection", "Upgrade, HTTP2-Settings").header("upgrade", "h2c").header("http2-settings", "x"));
-        assert!(!request.headers().contains_key("upgrade") && !request.headers().contains_key("http2-settings"));
+        let request = sent(|r| {
+            r.header("connection", "Upgrade, HTTP2-Settings")
+                .header("upgrade", "h2c")
+                .header("http2-settings", "x")
+        });
+        assert!(
+            !request.headers().contains_key("upgrade") && !request.headers().contains_key("http2-settings")
+        );
     }
 
     #[test]
     fn http2_becomes_http1() {
         let request = sent(|r| {
-            r.version(Version::HTTP_2).uri("http://env.test/step").header("cookie", "a=1").header("cookie", "b=2")
+            r.version(Version::HTTP_2)
+                .uri("http://env.test/step")
+                .header("cookie", "a=1")
+                .header("cookie", "b=2")
         });
         assert_eq!(request.uri(), "/step");
         assert_eq!(request.headers()["host"], "env.test");

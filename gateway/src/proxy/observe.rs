@@ -49,12 +49,12 @@ impl CoreObserver {
         self.requests
             .borrow_mut()
             .entry((index, slot, route, status))
-            .or_insert_with(|| self.shared.metrics.requests(server, slot, route.label(), status))
+            .or_insert_with(|| self.shared.metrics.requests(server, slot, route.as_str(), status))
             .inc();
         self.durations
             .borrow_mut()
             .entry((index, route))
-            .or_insert_with(|| self.shared.metrics.duration(server, route.label()))
+            .or_insert_with(|| self.shared.metrics.duration(server, route.as_str()))
             .observe(started.elapsed().as_secs_f64());
     }
 }
@@ -103,14 +103,23 @@ impl Account {
     pub(super) fn refused(&self, refusal: &super::Refusal) {
         self.answered(refusal.status());
         self.core.shared.metrics.refused(&self.server.config.name, refusal.code());
-        tracing::debug!(server = self.server.config.name, code = refusal.code(), detail = refusal.detail(), "refused");
+        tracing::debug!(
+            server = self.server.config.name,
+            code = refusal.code(),
+            detail = refusal.detail(),
+            "refused"
+        );
     }
 }
 
 impl Drop for Account {
     fn drop(&mut self) {
         let server = self.server.config.name.as_str();
-        self.core.request(server, (self.server.index, self.slot.get(), self.route, self.status.get()), self.started);
+        self.core.request(
+            server,
+            (self.server.index, self.slot.get(), self.route, self.status.get()),
+            self.started,
+        );
         if let Some(line) = &self.line {
             let (method, path) = line.as_ref();
             tracing::info!(

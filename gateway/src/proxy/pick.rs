@@ -1,9 +1,6 @@
 //! The choice of a worker for a request that has no owner.
 
-use std::{
-    cell::Cell,
-    sync::{Arc, atomic::Ordering},
-};
+use std::{cell::Cell, sync::Arc};
 
 use crate::{session::By, worker_id::WorkerId, workers::Worker};
 
@@ -38,7 +35,7 @@ pub(super) fn pick(
                 By::Sessions => sessions(worker.id),
                 By::InFlight => 0,
             };
-            (owned, worker.in_flight().load(Ordering::Relaxed))
+            (owned, worker.in_flight())
         })
         .map(|worker| worker.id)
 }

@@ -80,7 +80,8 @@ impl Pool {
         let (sender, connection) =
             http1::Builder::new().handshake(TokioIo::new(io)).await.map_err(io::Error::other)?;
         // A child of its own: a token that all connections share would be a lock that all cores share.
-        let (pool, exited, key) = (Rc::downgrade(&self.0), worker.exited().child_token(), (server, worker.id));
+        let (pool, exited, key) =
+            (Rc::downgrade(&self.0), worker.exited().child_token(), (server, worker.id));
         tokio::task::spawn_local(async move {
             let connection = connection.with_upgrades();
             tokio::select! {

@@ -52,8 +52,16 @@ pub const CODES: &[CodeDoc] = &[
     (410, "session_lost", "the worker that held the session is gone, or the session was idle for too long"),
     (413, "body_too_large", "the body of a naming route is over `max_naming_body_bytes`"),
     (422, "invalid_session_id", "a session ID is null, empty, over 256 bytes, or not a string"),
-    (502, "worker_error", "a living worker broke the connection or spoke nonsense, or one died under a request without a session"),
-    (503, "no_worker", "no worker was ready within `queue_timeout_seconds`, or the gateway is stopping (with `Retry-After`)"),
+    (
+        502,
+        "worker_error",
+        "a living worker broke the connection or spoke nonsense, or one died under a request without a session",
+    ),
+    (
+        503,
+        "no_worker",
+        "no worker was ready within `queue_timeout_seconds`, or the gateway is stopping (with `Retry-After`)",
+    ),
     (503, "at_capacity", "`max_buffered_bytes` of request bodies are in memory (with `Retry-After`)"),
     (504, "worker_timeout", "no reply within `worker_timeout_seconds`, where that is set"),
 ];
@@ -87,16 +95,24 @@ impl Refusal {
     /// What a person reads.
     pub fn detail(&self) -> String {
         match self {
-            Self::Rule(refusal) => refusal.detail(),
+            Self::Rule(refusal) => refusal.to_string(),
             Self::BadRequest => "the request's body broke off, or its framing is wrong".into(),
             Self::BodyTooLarge { limit } => {
-                format!("the body of a route that names a session must not be over {limit} bytes (max_naming_body_bytes)")
+                format!(
+                    "the body of a route that names a session must not be over {limit} bytes (max_naming_body_bytes)"
+                )
             }
             Self::WorkerError(what) => what.clone(),
-            Self::NoWorker { server, waited } => format!("no worker of server {server} was ready within {waited} s"),
+            Self::NoWorker { server, waited } => {
+                format!("no worker of server {server} was ready within {waited} s")
+            }
             Self::Stopping => "the gateway is stopping".into(),
-            Self::AtCapacity => "too many request bodies are waiting in the gateway's memory (max_buffered_bytes)".into(),
-            Self::WorkerTimeout { limit } => format!("the worker did not answer within {limit} s (worker_timeout_seconds)"),
+            Self::AtCapacity => {
+                "too many request bodies are waiting in the gateway's memory (max_buffered_bytes)".into()
+            }
+            Self::WorkerTimeout { limit } => {
+                format!("the worker did not answer within {limit} s (worker_timeout_seconds)")
+            }
         }
     }
 
@@ -140,7 +156,9 @@ mod tests {
             Refusal::AtCapacity,
             Refusal::WorkerTimeout { limit: 1 },
         ] {
-            let documented = CODES.iter().any(|(status, code, _)| *status == refusal.status().as_u16() && *code == refusal.code());
+            let documented = CODES
+                .iter()
+                .any(|(status, code, _)| *status == refusal.status().as_u16() && *code == refusal.code());
             assert!(documented, "{refusal:?}");
             assert_eq!(refusal.reply(false).headers().contains_key("retry-after"), refusal.status() == 503);
         }

@@ -12,12 +12,17 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 
-use super::{forward, observe::Account, pool::{Connection, Pool}, settle::Settlement};
+use super::{
+    forward,
+    observe::Account,
+    pool::{Connection, Pool},
+    settle::Settlement,
+};
 use crate::session::StepWatch;
 
 /// A reply's body was cut: the worker broke off. The client sees a broken transfer, never a whole one.
 #[derive(Debug)]
-pub struct CutOff(String);
+pub(super) struct CutOff(String);
 
 impl fmt::Display for CutOff {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -29,7 +34,7 @@ impl std::error::Error for CutOff {}
 
 /// The body of a reply; carries the request's settlement and account to its end.
 #[derive(Debug)]
-pub struct ReplyBody {
+pub(super) struct ReplyBody {
     source: Source,
     _account: Rc<Account>,
 }
@@ -118,7 +123,8 @@ impl WorkerReply {
     fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, CutOff>>> {
         let Some(settlement) = &self.settlement else { return Poll::Ready(None) };
         let worker = settlement.worker().clone();
-        let news = self.exit_news.get_or_insert_with(|| Box::pin(async move { forward::has_exited(&worker).await }));
+        let news =
+            self.exit_news.get_or_insert_with(|| Box::pin(async move { forward::has_exited(&worker).await }));
         let exited = ready!(news.as_mut().poll(cx));
         self.exit_news = None;
         self.ends_with_connection = false;
@@ -134,7 +140,10 @@ impl Body for ReplyBody {
     type Data = Bytes;
     type Error = CutOff;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, CutOff>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, CutOff>>> {
         match &mut self.source {
             Source::Own(body) => Poll::Ready(body.take().map(|bytes| Ok(Frame::data(bytes)))),
             Source::Worker(reply) => reply.poll(cx),

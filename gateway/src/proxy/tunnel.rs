@@ -133,7 +133,10 @@ mod tests {
         let relay = relay(split(gateway_client), split(gateway_worker), &mut volume);
         let (got, sent, relayed) = tokio::join!(ends, other, relay);
         relayed.unwrap();
-        assert_eq!((got.as_slice(), sent.as_slice()), (b"answer".as_slice(), b"longer than the pipe".as_slice()));
+        assert_eq!(
+            (got.as_slice(), sent.as_slice()),
+            (b"answer".as_slice(), b"longer than the pipe".as_slice())
+        );
         assert_eq!((volume.from_client, volume.from_worker), (20, 6));
     }
 }

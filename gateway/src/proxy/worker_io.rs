@@ -49,7 +49,9 @@ impl WorkerIo {
             }
             Address::Unix(path) => match UnixStream::connect(path).await {
                 Ok(stream) => Stream::Unix(stream),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => Stream::Unix(wait_in_queue(path).await?),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    Stream::Unix(wait_in_queue(path).await?)
+                }
                 Err(error) => return Err(error),
             },
         };
@@ -79,7 +81,11 @@ async fn wait_in_queue(path: &std::path::Path) -> io::Result<UnixStream> {
 }
 
 impl AsyncRead for WorkerIo {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         match &mut self.stream {
             Stream::Tcp(stream) => Pin::new(stream).poll_read(cx, buf),
             Stream::Unix(stream) => Pin::new(stream).poll_read(cx, buf),

@@ -115,6 +115,11 @@ impl SessionTable {
         found.take(limit).collect()
     }
 
+    /// Up to `limit` lost sessions that are remembered, and the workers that held them; in no order.
+    pub fn lost(&self, limit: usize, now: Millis) -> Vec<(SessionId, WorkerId)> {
+        self.losses.list(limit, now)
+    }
+
     /// One session, by any of its IDs.
     pub fn find(&self, id: &SessionId, now: Millis) -> Option<SessionInfo> {
         let first = self.first_id(id)?;

@@ -58,10 +58,23 @@ impl SessionCookie {
 
     /// What a probe's reply says; `None` if it sets no session cookie.
     pub(super) fn learned(config: &ServerConfig, probe: &HeaderMap, unix: u64) -> Option<Self> {
-        let (name, value) = choose(config, probe)?;
+        Some(Self::signed(config, choose(config, probe)?, unix))
+    }
+
+    /// What any reply says: a cookie that is named for this instance, as NeMo Gym's are.
+    pub(super) fn shown(config: &ServerConfig, reply: &HeaderMap, unix: u64) -> Option<Self> {
+        if config.kind == Kind::Generic {
+            return None;
+        }
+        let own = format!("___{}", config.name);
+        let (name, value) = cookies::all_set(reply).find(|(name, _)| name.ends_with(&own))?;
+        Some(Self::signed(config, (name.to_owned(), value.into_owned()), unix))
+    }
+
+    fn signed(config: &ServerConfig, (name, value): (String, String), unix: u64) -> Self {
         let keys = Keys::new(config.settings.session_secret.as_deref().unwrap_or(&name));
         let known = keys.cookie.verify(&value, unix, MAX_AGE_SECONDS).is_ok();
-        Some(Self { name, field: field(config.kind), keys: known.then_some(keys), opaque: false })
+        Self { name, field: field(config.kind), keys: known.then_some(keys), opaque: false }
     }
 
     pub(super) fn secret_is_known(&self) -> bool {

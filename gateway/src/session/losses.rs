@@ -55,6 +55,12 @@ impl Losses {
         untouched
     }
 
+    /// Up to `limit` losses that are remembered, with the workers that held the sessions; in no order.
+    pub(super) fn list(&self, limit: usize, now: Millis) -> Vec<(SessionId, WorkerId)> {
+        let current = self.cache.iter().filter(|(_, loss)| now < loss.until);
+        current.take(limit).map(|(id, loss)| (SessionId::clone(&id), loss.owner)).collect()
+    }
+
     /// Gives back the memory of what is over or too much.
     pub(super) fn tidy(&self) {
         self.cache.run_pending_tasks();

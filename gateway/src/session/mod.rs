@@ -32,7 +32,6 @@ mod sweep;
 mod table;
 mod ticket;
 
-
 pub use counts::{Counts, SessionFilter, SessionInfo, WorkerCounts};
 pub use id::{MAX_ID_BYTES, Millis, SessionId};
 pub use learned::Learned;

@@ -54,7 +54,13 @@ impl Rule {
         if !self.names_sessions || self.config.kind == Kind::Generic {
             return Learned::Nothing;
         }
-        let Some(cookie) = SessionCookie::learned(&self.config, probe, unix) else { return Learned::Nothing };
+        match SessionCookie::learned(&self.config, probe, unix) {
+            Some(cookie) => self.take(cookie),
+            None => Learned::Nothing,
+        }
+    }
+
+    fn take(&self, cookie: SessionCookie) -> Learned {
         let learned = if cookie.secret_is_known() { Learned::Cookie } else { Learned::CookieOfUnknownSecret };
         if !self.cookie.load().as_ref().is_some_and(|known| known.says_the_same(&cookie)) {
             self.cookie.store(Some(cookie.into()));
@@ -152,12 +158,21 @@ impl Rule {
         }
     }
 
-    /// Reads what a reply's head says about the session.
-    pub fn read_reply(&self, _route: Route, status: StatusCode, headers: &HeaderMap) -> Reply {
+    /// Reads what a reply's head says about the session. `unix` is the time in seconds.
+    ///
+    /// A server may set its cookie on start routes alone, so that no probe shows it: then the first reply that does
+    /// teaches the name.
+    pub fn read_reply(&self, _route: Route, status: StatusCode, headers: &HeaderMap, unix: u64) -> Reply {
         if !self.names_sessions {
             return Reply { status, cookie: None, sets_cookie: false, says: None };
         }
-        let known = self.cookie.load();
+        let mut known = self.cookie.load();
+        if known.is_none() {
+            if let Some(cookie) = SessionCookie::shown(&self.config, headers, unix) {
+                self.take(cookie);
+                known = self.cookie.load();
+            }
+        }
         let (sets_cookie, cookie) =
             known.as_deref().map_or((false, None), |known| known.id_in_reply(headers));
         Reply { status, cookie, sets_cookie, says: Says::read(headers) }

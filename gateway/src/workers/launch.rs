@@ -53,7 +53,7 @@ pub(crate) fn plan(server: &ServerConfig, id: WorkerId, socket: PathBuf) -> io::
 /// # Errors
 /// As [`plan`]; also if the server is none.
 pub(crate) fn plan_gym(server: &ServerConfig, run: GymRun) -> io::Result<Plan> {
-    let Launch::NemoGym { python, directory, entrypoint, kind_key, implementation, global_config } =
+    let Launch::NemoGym { python, directory, entrypoint, kind_key, implementation, global_config, env: own } =
         &server.launch
     else {
         return Err(io::Error::other(format!("server {} is not a NeMo Gym server", server.name)));
@@ -82,7 +82,7 @@ pub(crate) fn plan_gym(server: &ServerConfig, run: GymRun) -> io::Result<Plan> {
     let spec = StartSpec {
         argv: vec![utf8(python)?, utf8(entrypoint)?],
         directory: utf8(directory)?,
-        env: env.into_iter().map(|(name, value)| (name.into(), value)).collect(),
+        env: own.clone().into_iter().chain(env.map(|(name, value)| (name.into(), value))).collect(),
         nofile: original_nofile(),
         socket: None,
     };

@@ -42,7 +42,7 @@ pub struct Supervisor {
 }
 
 impl Supervisor {
-    /// Starts a server's workers; to be called in a tokio runtime, which has to live until [`Supervisor::stop`] returns.
+    /// Starts a server's workers, which join `workers` when they are ready; to be called in a tokio runtime, which has to live until [`Supervisor::stop`] returns.
     /// `binary` is the `gym-gateway` program, for the keepers.
     ///
     /// # Errors
@@ -50,16 +50,18 @@ impl Supervisor {
     pub fn start(
         server: Arc<ServerConfig>,
         gateway: &GatewaySettings,
+        workers: Arc<WorkerSet>,
         events: Arc<dyn WorkerEvents>,
         binary: PathBuf,
     ) -> io::Result<Self> {
         let spawner = KeeperSpawner { server: Arc::clone(&server), binary, run_dir: RunDir::create()? };
-        Ok(Self::with_spawner(&server, gateway, events, Box::new(spawner)))
+        Ok(Self::with_spawner(&server, gateway, workers, events, Box::new(spawner)))
     }
 
     pub(crate) fn with_spawner(
         server: &ServerConfig,
         gateway: &GatewaySettings,
+        workers: Arc<WorkerSet>,
         events: Arc<dyn WorkerEvents>,
         spawner: Box<dyn Spawner>,
     ) -> Self {
@@ -73,7 +75,7 @@ impl Supervisor {
             },
             spawner,
             events,
-            workers: Arc::default(),
+            workers,
             first_starts: watch::Sender::new(FirstStarts::default()),
             stop: CancellationToken::new(),
         });

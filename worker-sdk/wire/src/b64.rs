@@ -26,13 +26,15 @@ pub(crate) fn decode_url_safe(text: &[u8]) -> Option<Vec<u8>> {
     URL_SAFE.decode(text).ok().or_else(|| decode_url_safe_leniently(text))
 }
 
-/// The same for exactly `N` bytes, without allocation where the text is as itsdangerous writes it.
-pub(crate) fn decode_url_safe_array<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
-    let mut bytes = [0; N];
-    match URL_SAFE.decode_slice(text, &mut bytes) {
-        Ok(length) if length == N => Some(bytes),
-        _ => decode_url_safe_leniently(text)?.try_into().ok(),
+/// The same into `out`, without allocation where the text is as itsdangerous writes it. Returns the length; `None` also
+/// if `out` is too small.
+pub(crate) fn decode_url_safe_into(text: &[u8], out: &mut [u8]) -> Option<usize> {
+    if let Ok(length) = URL_SAFE.decode_slice(text, out) {
+        return Some(length);
     }
+    let bytes = decode_url_safe_leniently(text)?;
+    out.get_mut(..bytes.len())?.copy_from_slice(&bytes);
+    Some(bytes.len())
 }
 
 /// Appends `bytes` in the standard alphabet, padded.
@@ -130,9 +132,11 @@ mod tests {
     fn reads_url_safe_text_of_either_alphabet_with_or_without_padding() {
         for text in ["_-8", "_-8=", "/+8", "/+8=", "_-8 ="] {
             assert_eq!(decode_url_safe(text.as_bytes()).as_deref(), Some(&b"\xff\xef"[..]), "{text:?}");
-            assert_eq!(decode_url_safe_array(text.as_bytes()), Some(*b"\xff\xef"), "{text:?}");
+            let mut out = [0; 2];
+            assert_eq!(decode_url_safe_into(text.as_bytes(), &mut out), Some(2), "{text:?}");
+            assert_eq!(out, *b"\xff\xef", "{text:?}");
         }
-        assert_eq!(decode_url_safe_array::<3>(b"_-8"), None, "two bytes are not three");
+        assert_eq!(decode_url_safe_into(b"_-8", &mut [0; 1]), None, "two bytes are not one");
         assert_eq!(decode_url_safe(b"_ -8"), None, "padding is counted with the space");
         assert_eq!(decode_url_safe(b"A"), None);
     }

@@ -121,9 +121,7 @@ pub fn peek(value: &str) -> Result<Vec<u8>, CookieError> {
 
 /// Big-endian seconds without leading zero bytes, in URL-safe base64.
 fn read_timestamp(text: &str) -> Result<u64, CookieError> {
-    let decoded = b64::decode_url_safe(text.as_bytes()).ok_or(CookieError::BadTimestamp)?;
     let mut bytes = [0; 8];
-    let start = bytes.len().checked_sub(decoded.len()).ok_or(CookieError::BadTimestamp)?;
-    bytes[start..].copy_from_slice(&decoded);
-    Ok(u64::from_be_bytes(bytes))
+    let length = b64::decode_url_safe_into(text.as_bytes(), &mut bytes).ok_or(CookieError::BadTimestamp)?;
+    Ok(bytes[..length].iter().fold(0, |seconds, byte| (seconds << 8) | u64::from(*byte)))
 }

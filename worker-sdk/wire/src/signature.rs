@@ -21,8 +21,9 @@ impl Key {
 
     /// Whether `signature` (URL-safe base64) is `value`'s. Compares in constant time.
     pub(crate) fn verify(&self, value: &str, signature: &str) -> bool {
-        let Some(signature) = b64::decode_url_safe_array::<20>(signature.as_bytes()) else { return false };
-        self.0.clone().chain_update(value).verify(&signature.into()).is_ok()
+        let mut bytes = [0; 20];
+        let length = b64::decode_url_safe_into(signature.as_bytes(), &mut bytes);
+        length == Some(bytes.len()) && self.0.clone().chain_update(value).verify(&bytes.into()).is_ok()
     }
 
     /// Appends `.` and the signature of what `value` holds.

@@ -49,6 +49,12 @@ fn without_settings_everything_has_its_default() {
 }
 
 #[test]
+fn the_admin_address_may_be_switched_off() {
+    let config = Folder::new().load(&[&(counter("port: 8000") + "gateway: {admin: off}\n")]).unwrap();
+    assert_eq!(config.gateway.admin, None);
+}
+
+#[test]
 fn a_gym_server_may_be_another_program() {
     let folder = Folder::new();
     let text = "

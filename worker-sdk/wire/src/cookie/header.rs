@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use memchr::memchr;
+
 use super::MAX_AGE_SECONDS;
 
 /// Finds a cookie by name in the lines of a request's `Cookie` headers, unquoted. The last duplicate counts.
@@ -11,13 +13,26 @@ pub fn find<'a, L>(lines: impl IntoIterator<Item = &'a L>, name: &str) -> Option
 where
     L: AsRef<[u8]> + ?Sized + 'a,
 {
-    let pairs = lines.into_iter().flat_map(|line| line.as_ref().split(|byte| *byte == b';'));
-    let values = pairs.filter_map(|pair| {
-        let equals = pair.iter().position(|byte| *byte == b'=')?;
+    let values = lines.into_iter().flat_map(|line| pairs(line.as_ref())).filter_map(|pair| {
+        let equals = memchr(b'=', pair)?;
         (pair[..equals].trim_ascii() == name.as_bytes()).then_some(&pair[equals + 1..])
     });
     let value = std::str::from_utf8(values.last()?.trim_ascii()).ok()?;
     Some(unquote(value))
+}
+
+/// Splits a line at its semicolons.
+fn pairs(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = Some(line);
+    std::iter::from_fn(move || {
+        let line = rest?;
+        let (pair, after) = match memchr(b';', line) {
+            Some(end) => (&line[..end], Some(&line[end + 1..])),
+            None => (line, None),
+        };
+        rest = after;
+        Some(pair)
+    })
 }
 
 /// The `Set-Cookie` header with which Starlette hands a session to a client.

@@ -1,0 +1,159 @@
+//! The metrics: one table, from which they are registered, collected and documented.
+
+use prometheus::{Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry};
+
+/// What a metric is to Prometheus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MetricKind {
+    /// Goes up only.
+    Counter,
+    /// Goes up and down.
+    Gauge,
+    /// Counts in buckets.
+    Histogram,
+}
+
+impl MetricKind {
+    /// The word that Prometheus has for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Counter => "counter",
+            Self::Gauge => "gauge",
+            Self::Histogram => "histogram",
+        }
+    }
+}
+
+/// One metric's row in the table.
+#[derive(Clone, Copy, Debug)]
+pub struct MetricDoc {
+    /// Its name, with the unit at the end, as Prometheus' conventions have it.
+    pub name: &'static str,
+    /// What it is.
+    pub kind: MetricKind,
+    /// Its labels, in the order in which values are given.
+    pub labels: &'static [&'static str],
+    /// What it tells.
+    pub help: &'static str,
+}
+
+use MetricKind::{Counter, Gauge, Histogram as Buckets};
+
+const fn doc(
+    name: &'static str,
+    kind: MetricKind,
+    labels: &'static [&'static str],
+    help: &'static str,
+) -> MetricDoc {
+    MetricDoc { name, kind, labels, help }
+}
+
+const SERVER: &[&str] = &["server"];
+const SLOT: &[&str] = &["server", "slot"];
+
+#[rustfmt::skip]
+mod docs {
+    use super::*;
+    pub(crate) const BUILD_INFO: MetricDoc = doc("gym_gateway_build_info", Gauge, &["version"], "The gateway's version; always 1.");
+    pub(crate) const BUFFERED: MetricDoc = doc("gym_gateway_buffered_bytes", Gauge, &[], "Bytes of request bodies held in memory.");
+    pub(crate) const CONNECTIONS: MetricDoc = doc("gym_gateway_client_connections", Gauge, SERVER, "Connections of clients.");
+    pub(crate) const WAITING: MetricDoc = doc("gym_gateway_requests_waiting", Gauge, SERVER, "Requests that wait for a ready worker.");
+    pub(crate) const IN_FLIGHT: MetricDoc = doc("gym_gateway_requests_in_flight", Gauge, SLOT, "Requests that a worker has and that are not done.");
+    pub(crate) const REQUESTS: MetricDoc = doc("gym_gateway_requests_total", Counter, &["server", "slot", "route", "status"], "Requests answered, by route class and status code; the slot is empty if no worker had it, the status 499 if the client left before the reply.");
+    pub(crate) const DURATION: MetricDoc = doc("gym_gateway_request_duration_seconds", Buckets, &["server", "route"], "From a request's head to its reply's last byte.");
+    pub(crate) const REFUSALS: MetricDoc = doc("gym_gateway_refusals_total", Counter, &["server", "code"], "Replies of the gateway's own, by the code in their body.");
+    pub(crate) const SESSIONS: MetricDoc = doc("gym_gateway_sessions", Gauge, &["server", "slot", "state"], "Sessions that a worker owns: claimed, open or ended.");
+    pub(crate) const LOST: MetricDoc = doc("gym_gateway_sessions_lost_total", Counter, SERVER, "Sessions lost: by their owner's exit, or expired.");
+    pub(crate) const EXPIRED: MetricDoc = doc("gym_gateway_sessions_expired_total", Counter, SERVER, "Of the lost sessions, those that were open and idle for too long.");
+    pub(crate) const UP: MetricDoc = doc("gym_gateway_worker_up", Gauge, SLOT, "1 while the slot's worker is ready, else 0.");
+    pub(crate) const GENERATION: MetricDoc = doc("gym_gateway_worker_generation", Gauge, SLOT, "How many processes the slot has had.");
+    pub(crate) const RESTARTS: MetricDoc = doc("gym_gateway_worker_restarts_total", Counter, SLOT, "Processes started after the slot's first one.");
+    pub(crate) const STARTED: MetricDoc = doc("gym_gateway_worker_start_time_seconds", Gauge, SLOT, "When the slot's newest process was started, in seconds since 1970.");
+}
+pub(crate) use docs::*;
+
+/// Every metric on `/metrics`.
+pub const METRICS: &[MetricDoc] = &[
+    BUILD_INFO,
+    BUFFERED,
+    CONNECTIONS,
+    WAITING,
+    IN_FLIGHT,
+    REQUESTS,
+    DURATION,
+    REFUSALS,
+    SESSIONS,
+    LOST,
+    EXPIRED,
+    UP,
+    GENERATION,
+    RESTARTS,
+    STARTED,
+];
+
+/// The table as the README has it.
+pub fn metrics_markdown() -> String {
+    let mut out = String::from("| metric | type | labels | what it tells |\n|---|---|---|---|\n");
+    for doc in METRICS {
+        let labels: Vec<_> = doc.labels.iter().map(|label| format!("`{label}`")).collect();
+        out.push_str(&format!(
+            "| `{}` | {} | {} | {} |\n",
+            doc.name,
+            doc.kind.as_str(),
+            labels.join(", "),
+            doc.help
+        ));
+    }
+    out
+}
+
+/// From a millisecond to an hour: a verify may take long.
+const BUCKETS: [f64; 20] = [
+    0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0,
+    600.0, 1800.0, 3600.0,
+];
+
+/// What is counted as requests pass. Handles are cheap to clone and to be kept, one for each core and set of labels:
+/// looking one up takes a lock.
+#[derive(Clone, Debug)]
+pub struct RequestMetrics {
+    requests: IntCounterVec,
+    duration: HistogramVec,
+    refusals: IntCounterVec,
+}
+
+impl RequestMetrics {
+    /// Makes the metrics and registers them.
+    ///
+    /// # Errors
+    /// `registry` has metrics of these names already.
+    pub fn register(registry: &Registry) -> Result<Self, prometheus::Error> {
+        let opts = |doc: MetricDoc| Opts::new(doc.name, doc.help);
+        let duration = HistogramOpts::new(DURATION.name, DURATION.help).buckets(BUCKETS.to_vec());
+        let metrics = Self {
+            requests: IntCounterVec::new(opts(REQUESTS), REQUESTS.labels)?,
+            duration: HistogramVec::new(duration, DURATION.labels)?,
+            refusals: IntCounterVec::new(opts(REFUSALS), REFUSALS.labels)?,
+        };
+        registry.register(Box::new(metrics.requests.clone()))?;
+        registry.register(Box::new(metrics.duration.clone()))?;
+        registry.register(Box::new(metrics.refusals.clone()))?;
+        Ok(metrics)
+    }
+
+    /// The counter of requests with these labels; no slot if no worker had them.
+    pub fn requests(&self, server: &str, slot: Option<u16>, route: &str, status: u16) -> IntCounter {
+        let slot = slot.map(|slot| slot.to_string()).unwrap_or_default();
+        self.requests.with_label_values(&[server, slot.as_str(), route, status.to_string().as_str()])
+    }
+
+    /// The histogram of durations with these labels.
+    pub fn duration(&self, server: &str, route: &str) -> Histogram {
+        self.duration.with_label_values(&[server, route])
+    }
+
+    /// Counts one reply of the gateway's own.
+    pub fn refused(&self, server: &str, code: &str) {
+        self.refusals.with_label_values(&[server, code]).inc();
+    }
+}

@@ -1,0 +1,198 @@
+//! What the gateway knows of itself at one moment, read when somebody asks: the hot path updates no gauges.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+
+/// Reads the gateway's state. Called for every request to the admin address, so it should not wait.
+pub trait Snapshot: Send + Sync + 'static {
+    /// The gateway itself.
+    fn gateway(&self) -> GatewaySnapshot;
+    /// Every server with its workers, in the order of the config.
+    fn servers(&self) -> Vec<ServerSnapshot>;
+    /// The sessions that `query` asks for, at most `query.limit`, with whole IDs.
+    fn sessions(&self, query: &SessionQuery) -> Vec<SessionSnapshot>;
+}
+
+/// The gateway itself.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct GatewaySnapshot {
+    /// Its version.
+    pub version: String,
+    /// Its process ID.
+    pub pid: u32,
+    /// Seconds since it started.
+    pub uptime_seconds: f64,
+    /// It was told to stop, and finishes what is in flight.
+    pub stopping: bool,
+    /// Bytes of request bodies in memory.
+    pub buffered_bytes: u64,
+}
+
+/// One server.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ServerSnapshot {
+    /// Its name in the config.
+    pub name: String,
+    /// Its kind: `resources`, `agent`, `environment`, `model`, `generic`.
+    pub kind: String,
+    /// Its front address.
+    pub address: String,
+    /// Requests that wait for a ready worker.
+    pub waiting: u64,
+    /// Connections of clients.
+    pub client_connections: u64,
+    /// Sessions lost since the start: by their owner's exit, or expired.
+    pub sessions_lost: u64,
+    /// Of those: open sessions that were idle for too long.
+    pub sessions_expired: u64,
+    /// Lost sessions that are still answered with 410.
+    pub lost_remembered: u64,
+    /// One for each slot.
+    pub workers: Vec<WorkerSnapshot>,
+}
+
+impl ServerSnapshot {
+    /// How many workers take requests.
+    pub fn ready(&self) -> usize {
+        self.workers.iter().filter(|worker| worker.state == WorkerState::Ready).count()
+    }
+}
+
+/// A slot and its newest worker.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WorkerSnapshot {
+    /// The slot, from 0.
+    pub slot: u16,
+    /// The newest process of the slot, from 1; 0 before the first.
+    pub generation: u32,
+    /// What it is doing.
+    pub state: WorkerState,
+    /// Its process ID, while it runs.
+    pub pid: Option<i32>,
+    /// Where it listens, while it is ready.
+    pub address: Option<String>,
+    /// Processes started after the first one.
+    pub restarts: u64,
+    /// When the newest process was started: seconds since 1970; 0 before the first.
+    pub started_unix: u64,
+    /// Requests in flight.
+    pub in_flight: u64,
+    /// The sessions that it owns.
+    pub sessions: SessionCounts,
+    /// How the process before ended, or why it did not start.
+    pub last_exit: Option<String>,
+}
+
+/// A worker's life.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WorkerState {
+    /// Its process runs, and has not answered a probe yet.
+    #[default]
+    Starting,
+    /// It takes requests.
+    Ready,
+    /// It was asked to end.
+    Draining,
+    /// It has no process, and gets none any more.
+    Stopped,
+    /// Its process ended or did not become ready; another is started after a wait.
+    Failed,
+}
+
+impl fmt::Display for WorkerState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Starting => "starting",
+            Self::Ready => "ready",
+            Self::Draining => "draining",
+            Self::Stopped => "stopped",
+            Self::Failed => "failed",
+        })
+    }
+}
+
+/// A worker's sessions by state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionCounts {
+    /// Named by requests, not opened by a start.
+    pub claimed: u64,
+    /// Started.
+    pub open: u64,
+    /// Ended, and still remembered.
+    pub ended: u64,
+}
+
+/// Where a session is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionState {
+    /// Named by requests, not opened by a start.
+    Claimed,
+    /// Started.
+    Open,
+    /// Ended, and still remembered.
+    Ended,
+    /// Its owner exited, or it expired.
+    Lost,
+}
+
+impl SessionState {
+    /// All states.
+    pub const ALL: [Self; 4] = [Self::Claimed, Self::Open, Self::Ended, Self::Lost];
+
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Claimed => "claimed",
+            Self::Open => "open",
+            Self::Ended => "ended",
+            Self::Lost => "lost",
+        }
+    }
+}
+
+impl FromStr for SessionState {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let known = || Self::ALL.map(Self::as_str).join(", ");
+        Self::ALL
+            .into_iter()
+            .find(|state| state.as_str() == text)
+            .ok_or_else(|| format!("unknown state {text:?}: one of {}", known()))
+    }
+}
+
+/// Which sessions to list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionQuery {
+    /// Only this server's.
+    pub server: Option<String>,
+    /// Only those in this state.
+    pub state: Option<SessionState>,
+    /// At most so many; default 1000.
+    pub limit: usize,
+}
+
+/// One session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SessionSnapshot {
+    /// The server that it belongs to.
+    pub server: String,
+    /// Its ID; `/sessions` shortens it unless asked for whole.
+    pub id: String,
+    /// Where it is in its life.
+    pub state: SessionState,
+    /// The slot of its owner.
+    pub slot: u16,
+    /// The generation of its owner.
+    pub generation: u32,
+    /// It can never be started again.
+    pub fenced: bool,
+    /// Requests in flight.
+    pub in_flight: u64,
+    /// Seconds since its last request; 0 while one is in flight.
+    pub idle_seconds: f64,
+}

@@ -1,0 +1,166 @@
+//! The command line.
+
+use std::{net::SocketAddr, path::PathBuf};
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::config::Kind;
+
+/// One front address for N worker processes of an RL environment server; every session has one owner.
+///
+/// Exit codes: 0 done, 1 failed, 2 bad usage or configuration.
+#[derive(Debug, Parser)]
+#[command(name = "gym-gateway", version, max_term_width = 100)]
+pub(super) struct Cli {
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Start the servers of configuration files and stay in front of them
+    Serve {
+        /// YAML files: NeMo Gym's own, with a `gateway:` block beside
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+        #[command(flatten)]
+        log: LogOptions,
+    },
+    /// Start one server without a file: anything that listens on a socket or port
+    Run {
+        #[command(flatten)]
+        run: Box<RunArgs>,
+        #[command(flatten)]
+        log: LogOptions,
+    },
+    /// Read configuration files, say what they mean, start nothing
+    Check {
+        /// YAML files
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+        /// Also start each NeMo Gym server once, dry, to hear whether it can have several workers
+        #[arg(long)]
+        ask: bool,
+    },
+    /// Show a running gateway's servers and workers
+    Status {
+        #[command(flatten)]
+        admin: AdminOptions,
+    },
+    /// List a running gateway's sessions
+    Sessions {
+        #[command(flatten)]
+        admin: AdminOptions,
+        /// Only this server's
+        #[arg(long)]
+        server: Option<String>,
+        /// Only those in this state: claimed, open, ended, lost
+        #[arg(long)]
+        state: Option<String>,
+        /// At most so many
+        #[arg(long, default_value_t = 1000)]
+        limit: usize,
+        /// Whole session IDs; whoever has one can act as its session
+        #[arg(long)]
+        full: bool,
+    },
+    /// The parent process of one worker; started by the gateway itself
+    #[command(hide = true)]
+    Keeper,
+    /// Becomes a worker; started by a keeper
+    #[command(hide = true)]
+    ExecWorker {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<std::ffi::OsString>,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct RunArgs {
+    /// Worker processes
+    #[arg(long, short = 'n', default_value_t = 1, value_name = "N")]
+    pub(super) num_workers: u32,
+    /// The front address; port 0 takes a free one
+    #[arg(long, default_value = "127.0.0.1:8000", value_name = "HOST:PORT")]
+    pub(super) listen: String,
+    /// The server's protocol
+    #[arg(long, value_enum, default_value_t = KindName::Generic)]
+    pub(super) kind: KindName,
+    /// Name of the session cookie (kind generic: without it no request names a session)
+    #[arg(long, value_name = "NAME")]
+    pub(super) cookie: Option<String>,
+    /// Secret that signs the session cookie; by default its name, as NeMo Gym does
+    #[arg(long, env = "GYM_SESSION_SECRET", hide_env_values = true, value_name = "SECRET")]
+    pub(super) session_secret: Option<String>,
+    /// Address of /metrics, /status and the rest; `off` for none
+    #[arg(long, default_value = "127.0.0.1:9090", value_name = "HOST:PORT", value_parser = admin_address)]
+    pub(super) admin: AdminAddress,
+    /// The server's name in logs and metrics
+    #[arg(long, default_value = "server")]
+    pub(super) name: String,
+    /// A log line per request
+    #[arg(long)]
+    pub(super) access_log: bool,
+    /// The worker's command; {socket} or {port} in it say where to listen, and so do the environment variables
+    /// GYM_WORKER_SOCKET and PORT
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(super) argv: Vec<String>,
+}
+
+/// An admin address, or none.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AdminAddress(pub(super) Option<SocketAddr>);
+
+fn admin_address(text: &str) -> Result<AdminAddress, String> {
+    match text {
+        "off" => Ok(AdminAddress(None)),
+        _ => text
+            .parse()
+            .map(|a| AdminAddress(Some(a)))
+            .map_err(|_| "expected an address such as 127.0.0.1:9090, or off".into()),
+    }
+}
+
+#[derive(Debug, Args)]
+pub(super) struct AdminOptions {
+    /// The gateway's admin address
+    #[arg(long, default_value = "127.0.0.1:9090", value_name = "HOST:PORT")]
+    pub(super) admin: String,
+    /// JSON instead of a table
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Clone, Copy, Debug, Args)]
+pub(super) struct LogOptions {
+    /// How log lines are written to stderr
+    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
+    pub(super) log_format: LogFormat,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum LogFormat {
+    Text,
+    Json,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum KindName {
+    Resources,
+    Agent,
+    Environment,
+    Model,
+    Generic,
+}
+
+impl From<KindName> for Kind {
+    fn from(name: KindName) -> Self {
+        match name {
+            KindName::Resources => Self::Resources,
+            KindName::Agent => Self::Agent,
+            KindName::Environment => Self::Environment,
+            KindName::Model => Self::Model,
+            KindName::Generic => Self::Generic,
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! What the admin address shows: the plant as it is now.
+
+use std::sync::Arc;
+
+use super::plant::Plant;
+use crate::{
+    admin::{
+        GatewaySnapshot, ServerSnapshot, SessionCounts, SessionQuery, SessionSnapshot, SessionState,
+        Snapshot, WorkerSnapshot, WorkerState,
+    },
+    proxy::ServerState,
+    session::{self, SessionFilter, SessionInfo},
+    worker_id::WorkerId,
+    workers::{SlotState, SlotStatus},
+};
+
+/// The running gateway, to be looked at.
+pub(super) struct Live(pub(super) Arc<Plant>);
+
+impl Snapshot for Live {
+    fn gateway(&self) -> GatewaySnapshot {
+        let shared = &self.0.shared;
+        GatewaySnapshot {
+            version: env!("CARGO_PKG_VERSION").into(),
+            pid: std::process::id(),
+            uptime_seconds: shared.clock.now() as f64 / 1000.0,
+            stopping: shared.stop.begun.is_cancelled(),
+            buffered_bytes: shared.budget.used() as u64,
+        }
+    }
+
+    fn servers(&self) -> Vec<ServerSnapshot> {
+        let plant = &self.0;
+        let slots = |server: &ServerState| plant.supervisors().get(server.index).map(|s| s.status());
+        plant.servers.iter().map(|s| server(s, slots(s).unwrap_or_default())).collect()
+    }
+
+    fn sessions(&self, query: &SessionQuery) -> Vec<SessionSnapshot> {
+        let now = self.0.shared.clock.now();
+        let mut found = Vec::new();
+        for server in
+            self.0.servers.iter().filter(|s| query.server.as_ref().is_none_or(|n| *n == s.config.name))
+        {
+            let name = &server.config.name;
+            let left = query.limit.saturating_sub(found.len());
+            if query.state != Some(SessionState::Lost) {
+                let filter =
+                    SessionFilter { state: query.state.and_then(living), ..SessionFilter::default() };
+                found.extend(server.sessions.list(left, &filter, now).into_iter().map(|s| session(name, s)));
+            }
+            let left = query.limit.saturating_sub(found.len());
+            if matches!(query.state, None | Some(SessionState::Lost)) {
+                found.extend(
+                    server
+                        .sessions
+                        .lost(left, now)
+                        .into_iter()
+                        .map(|(id, owner)| lost(name, id.as_str(), owner)),
+                );
+            }
+        }
+        found
+    }
+}
+
+fn server(server: &ServerState, slots: Vec<SlotStatus>) -> ServerSnapshot {
+    let counts = server.sessions.counts();
+    ServerSnapshot {
+        name: server.config.name.clone(),
+        kind: server.config.kind.name().into(),
+        address: server.config.listen.written.clone(),
+        waiting: server.waiting.get() as u64,
+        client_connections: server.connections.get() as u64,
+        sessions_lost: counts.lost_total,
+        sessions_expired: counts.expired_total,
+        lost_remembered: counts.lost_remembered,
+        workers: slots.into_iter().map(|slot| worker(server, &counts, slot)).collect(),
+    }
+}
+
+fn worker(server: &ServerState, counts: &session::Counts, slot: SlotStatus) -> WorkerSnapshot {
+    let id = WorkerId { slot: slot.slot, generation: slot.generation };
+    let mut sessions = SessionCounts::default();
+    for owner in counts.workers.iter().filter(|owner| owner.worker.slot == slot.slot) {
+        sessions.claimed += owner.claimed as u64;
+        sessions.open += owner.open as u64;
+        sessions.ended += owner.ended as u64;
+    }
+    WorkerSnapshot {
+        slot: slot.slot,
+        generation: slot.generation,
+        state: match slot.state {
+            SlotState::Starting => WorkerState::Starting,
+            SlotState::Ready => WorkerState::Ready,
+            SlotState::Draining => WorkerState::Draining,
+            SlotState::Stopped => WorkerState::Stopped,
+            SlotState::Failed => WorkerState::Failed,
+        },
+        pid: slot.pid,
+        address: slot.address,
+        restarts: slot.restarts.into(),
+        started_unix: slot.started_unix,
+        in_flight: server.workers.get(id).map_or(0, |worker| worker.in_flight() as u64),
+        sessions,
+        last_exit: slot.last_exit,
+    }
+}
+
+fn session(server: &str, session: SessionInfo) -> SessionSnapshot {
+    SessionSnapshot {
+        server: server.into(),
+        id: session.id.as_str().into(),
+        state: match session.state {
+            session::SessionState::Claimed => SessionState::Claimed,
+            session::SessionState::Open => SessionState::Open,
+            session::SessionState::Ended => SessionState::Ended,
+        },
+        slot: session.owner.slot,
+        generation: session.owner.generation,
+        fenced: session.fenced,
+        in_flight: session.in_flight.into(),
+        idle_seconds: session.idle as f64 / 1000.0,
+    }
+}
+
+fn lost(server: &str, id: &str, owner: WorkerId) -> SessionSnapshot {
+    SessionSnapshot {
+        server: server.into(),
+        id: id.into(),
+        state: SessionState::Lost,
+        slot: owner.slot,
+        generation: owner.generation,
+        fenced: false,
+        in_flight: 0,
+        idle_seconds: 0.0,
+    }
+}
+
+/// The rule's word for a state; a lost session is in no worker's hands.
+fn living(state: SessionState) -> Option<session::SessionState> {
+    match state {
+        SessionState::Claimed => Some(session::SessionState::Claimed),
+        SessionState::Open => Some(session::SessionState::Open),
+        SessionState::Ended => Some(session::SessionState::Ended),
+        SessionState::Lost => None,
+    }
+}

@@ -1,0 +1,71 @@
+//! The stop: our own shutdown signal in place of pingora's, which sleeps for minutes on SIGTERM.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use pingora::server::{ShutdownSignal, ShutdownSignalWatch};
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    time::timeout,
+};
+
+use super::plant::Plant;
+
+/// Waits for the end, and carries it out.
+pub(super) struct Watch {
+    pub(super) plant: Arc<Plant>,
+}
+
+#[async_trait]
+impl ShutdownSignalWatch for Watch {
+    async fn recv(&self) -> ShutdownSignal {
+        let plant = &self.plant;
+        tokio::select! {
+            () = plant.failed.cancelled() => {}
+            () = terminated() => self.finish_requests().await,
+        }
+        plant.shared.stop.begun.cancel();
+        plant.shared.stop.cut.cancel();
+        for supervisor in plant.supervisors() {
+            supervisor.stop().await;
+        }
+        // All is done: pingora's grace periods would only wait.
+        ShutdownSignal::FastShutdown
+    }
+}
+
+impl Watch {
+    /// No new connections; requests in flight finish, for `shutdown_timeout_seconds` at most or until told again.
+    async fn finish_requests(&self) {
+        let (stop, limit) = (&self.plant.shared.stop, self.plant.gateway.shutdown_timeout);
+        tracing::info!(limit_seconds = limit.as_secs_f64(), "stopping: requests in flight may finish");
+        stop.begun.cancel();
+        stop.connections.close();
+        tokio::select! {
+            done = timeout(limit, stop.connections.wait()) => {
+                if done.is_err() {
+                    tracing::warn!(connections = stop.connections.len(), "stopping: the time is over, the rest is cut");
+                }
+            }
+            () = terminated() => tracing::warn!("stopping: told again, requests in flight are cut"),
+        }
+    }
+}
+
+/// SIGTERM or SIGINT.
+async fn terminated() {
+    let (term, int) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()));
+    match (term, int) {
+        (Ok(mut term), Ok(mut int)) => {
+            tokio::select! {
+                _ = term.recv() => {}
+                _ = int.recv() => {}
+            }
+        }
+        (Err(error), _) | (_, Err(error)) => {
+            // Without its handlers the process would die of the signal and leave its workers to their keepers.
+            tracing::error!(%error, "signals cannot be watched; only SIGKILL ends this process");
+            std::future::pending().await
+        }
+    }
+}
