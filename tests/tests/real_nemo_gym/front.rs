@@ -8,6 +8,9 @@ use serde_json::{Value, json};
 /// The server's name in the config: it names the session cookie too.
 pub(crate) const SERVER: &str = "resources";
 
+/// How many workers it has.
+const WORKERS: usize = 4;
+
 /// How long four Python workers may take to start on a busy machine, the dry run before them included.
 const START: Duration = Duration::from_secs(180);
 
@@ -33,7 +36,8 @@ impl Front {
         let front = Self { gateway, mark };
         front.gateway.front_listens().await;
         let ready = async {
-            while front.workers().await.iter().any(|worker| worker["state"] != "ready") {
+            // The slots are filled only after the dry run.
+            while front.workers().await.iter().filter(|worker| worker["state"] == "ready").count() < WORKERS {
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         };
@@ -66,7 +70,10 @@ impl Front {
     async fn server(&self) -> Value {
         let status = admin::status(&self.gateway).await;
         let mut servers = status["servers"].as_array().into_iter().flatten();
-        servers.find(|server| server["name"] == SERVER).cloned().unwrap_or_else(|| panic!("no {SERVER} in {status}"))
+        servers
+            .find(|server| server["name"] == SERVER)
+            .cloned()
+            .unwrap_or_else(|| panic!("no {SERVER} in {status}"))
     }
 
     /// A field of one worker that is a number: `pid`, `generation`.
@@ -143,7 +150,7 @@ fn config(python: &Path, implementation: &str, settings: Value, mark: &str) -> V
         "entrypoint": "app.py",
         "host": "127.0.0.1",
         "port": 0,
-        "num_workers": 4,
+        "num_workers": WORKERS,
         "domain": "agent",
         "description": mark,
     });
