@@ -6,9 +6,9 @@ use crate::{config::Config, keeper, workers::ask};
 
 /// Prints what the configuration means; with `ask`, also what each server says to several workers.
 pub(super) fn check(config: &Config, ask: bool) -> ExitCode {
-    print!("{}", crate::config::describe(config));
+    let printed = super::print(&crate::config::describe(config));
     if !ask {
-        return ExitCode::SUCCESS;
+        return printed;
     }
     match ask_all(config) {
         Ok(true) => ExitCode::SUCCESS,

@@ -8,7 +8,7 @@ mod serve;
 mod snapshot;
 mod stop;
 
-use std::process::ExitCode;
+use std::{io::Write, process::ExitCode};
 
 use clap::Parser;
 
@@ -77,12 +77,21 @@ fn with_config(
 
 fn said<E: std::fmt::Display>(result: Result<String, E>) -> ExitCode {
     match result {
-        Ok(text) => {
-            println!("{text}");
-            ExitCode::SUCCESS
-        }
+        Ok(text) => print(&text),
         Err(error) => {
             eprintln!("gym-gateway: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Prints a line; a reader that has seen enough (`| head`) is no failure.
+fn print(text: &str) -> ExitCode {
+    match writeln!(std::io::stdout(), "{}", text.trim_end()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("gym-gateway: cannot write: {error}");
             ExitCode::FAILURE
         }
     }

@@ -2,6 +2,7 @@
 
 use std::{cell::Cell, rc::Rc, sync::Arc, time::Duration};
 
+use bytes::Bytes;
 use http::{
     Method, Response, StatusCode,
     header::{TRANSFER_ENCODING, UPGRADE},
@@ -77,11 +78,12 @@ impl Exchange<'_> {
             }
         };
         self.body.release();
-        Ok(self.answer(response, connection, settlement, (is_head, upgrade, &head)))
+        let upgrade = upgrade.filter(|_| head.is_upgrade());
+        self.answer(response, connection, settlement, Asked { is_head, upgrade })
     }
 
     /// The whole body, on the routes whose body names the session.
-    async fn naming_body(&self) -> Result<Option<bytes::Bytes>, Refusal> {
+    async fn naming_body(&self) -> Result<Option<Bytes>, Refusal> {
         if !self.server.rule.reads_body(self.route) {
             return Ok(None);
         }
@@ -129,31 +131,33 @@ impl Exchange<'_> {
         response: Response<Incoming>,
         connection: Connection,
         mut settlement: Settlement,
-        (is_head, upgrade, head): (bool, Option<OnUpgrade>, &Head),
-    ) -> Response<ReplyBody> {
+        asked: Asked,
+    ) -> Result<Response<ReplyBody>, Refusal> {
         let (mut parts, incoming) = response.into_parts();
-        let reply =
-            self.server.rule.read_reply(self.route, parts.status, &parts.headers, super::Clock::unix());
+        let tunnel = match (parts.status, asked.upgrade, parts.extensions.remove::<OnUpgrade>()) {
+            (StatusCode::SWITCHING_PROTOCOLS, Some(client), Some(worker)) => Some((client, worker)),
+            (StatusCode::SWITCHING_PROTOCOLS, ..) => {
+                let what =
+                    format!("worker {} changed to a protocol that nobody asked for", settlement.worker().id);
+                return Err(Refusal::WorkerError(what));
+            }
+            _ => None,
+        };
+        let unix = super::Clock::unix();
+        let reply = self.server.rule.read_reply(self.route, parts.status, &parts.headers, unix);
         let effects = settlement.reply(&reply);
-        let ends_with_connection = ends_with_connection(is_head, &parts, &incoming);
+        let ends_with_connection = ends_with_connection(asked.is_head, &parts, &incoming);
         headers::clean_reply(parts.status, &mut parts.headers);
-        self.server.rule.apply(&effects, &mut parts.headers, super::Clock::unix());
+        self.server.rule.apply(&effects, &mut parts.headers, unix);
         let account = self.account.clone();
         account.answered(parts.status);
 
-        if parts.status == StatusCode::SWITCHING_PROTOCOLS {
-            if let (true, Some(client), Some(worker)) =
-                (head.is_upgrade(), upgrade, parts.extensions.remove::<OnUpgrade>())
-            {
-                let stop = self.core.shared.stop.clone();
-                let tracker = stop.connections.clone();
-                let tunnel = Tunnel { client, worker, settlement, account, stop };
-                tokio::task::spawn_local(tracker.track_future(tunnel.run()));
-                return Response::from_parts(
-                    parts,
-                    ReplyBody::own(bytes::Bytes::new(), self.account.clone()),
-                );
-            }
+        if let Some((client, worker)) = tunnel {
+            let stop = self.core.shared.stop.clone();
+            let tracker = stop.connections.clone();
+            let tunnel = Tunnel { client, worker, settlement, account, stop };
+            tokio::task::spawn_local(tracker.track_future(tunnel.run()));
+            return Ok(Response::from_parts(parts, ReplyBody::own(Bytes::new(), self.account.clone())));
         }
         // OpenEnv closes after a 500 without saying so; a 5xx is rare enough for a new connection.
         let reuse = !parts.status.is_server_error() && !ends_with_connection;
@@ -165,8 +169,15 @@ impl Exchange<'_> {
             ends_with_connection,
             exit_news: None,
         };
-        Response::from_parts(parts, ReplyBody::worker(reply, account))
+        Ok(Response::from_parts(parts, ReplyBody::worker(reply, account)))
     }
+}
+
+/// What of a request its reply depends on.
+struct Asked {
+    is_head: bool,
+    /// The client's side of the upgrade that it asked for.
+    upgrade: Option<OnUpgrade>,
 }
 
 /// A body with neither length nor chunks ends where its connection does.
@@ -222,6 +233,7 @@ impl Dispatcher<'_> {
             match self.dispatch(&named)? {
                 Some(settlement) if self.excluded.contains(&settlement.worker().id) => {
                     tracing::warn!(server = name, slot = worker.id.slot, %error, "an owner cannot be reached");
+                    settlement.withdraw();
                     let what = format!("worker {} of server {name} cannot be reached: {error}", worker.id);
                     return Err(Refusal::WorkerError(what));
                 }

@@ -56,14 +56,19 @@ impl Pool {
     pub(super) fn take(&self, server: usize, worker: WorkerId, idle_limit: Duration) -> Option<Connection> {
         let mut all = self.0.borrow_mut();
         let idle = all.get_mut(&(server, worker))?;
-        while let Some(Idle { mut connection, since }) = idle.pop() {
-            if since.elapsed() >= idle_limit {
-                idle.clear(); // those below are older still
+        // Where the newest is not free yet (hyper is still putting its last reply away), an older one may be.
+        for place in (0..idle.len()).rev() {
+            if idle[place].since.elapsed() >= idle_limit {
+                idle.drain(..=place); // those below are older still
                 return None;
             }
-            if connection.sender.is_ready() {
+            if idle[place].connection.sender.is_ready() {
+                let mut connection = idle.remove(place).connection;
                 connection.taken_at = connection.written.bytes();
                 return Some(connection);
+            }
+            if idle[place].connection.sender.is_closed() {
+                idle.remove(place);
             }
         }
         None

@@ -80,10 +80,10 @@ impl fmt::Debug for WorkerReply {
 impl WorkerReply {
     /// The whole body is here: the connection is free and the request is done, before its last byte goes out.
     fn settle(&mut self) {
-        if let Some(settlement) = self.settlement.take() {
-            if let Some((pool, server, connection)) = self.back.take() {
-                pool.put(server, settlement.worker().id, connection);
-            }
+        if let (Some(settlement), Some((pool, server, connection))) =
+            (self.settlement.take(), self.back.take())
+        {
+            pool.put(server, settlement.worker().id, connection);
         }
     }
 

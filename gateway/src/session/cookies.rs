@@ -96,3 +96,6 @@ fn is_deletion(attribute: &[u8]) -> bool {
     lower.starts_with(b"expires=")
         && (lower.windows(11).any(|date| date == b"01 jan 1970" || date == b"01-jan-1970"))
 }
+
+#[cfg(test)]
+mod tests;

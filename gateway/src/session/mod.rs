@@ -32,6 +32,9 @@ mod sweep;
 mod table;
 mod ticket;
 
+#[cfg(test)]
+mod tests;
+
 pub use counts::{Counts, SessionFilter, SessionInfo, WorkerCounts};
 pub use id::{MAX_ID_BYTES, Millis, SessionId};
 pub use learned::Learned;

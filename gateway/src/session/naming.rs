@@ -167,3 +167,6 @@ fn is_key(written: &[u8], field: &str) -> Option<bool> {
         Err(_) => None,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -64,7 +64,7 @@ pub(super) struct Record {
     pub(super) seeded_by_body: bool,
     /// `/reset` began it, so its terminal `/step` ends it.
     pub(super) begun_by_reset: bool,
-    /// The deadline has come nearer than the timer is set.
+    /// The state has changed, so the deadline may have come nearer than the timer is set.
     pub(super) reset_timer: bool,
 }
 
@@ -103,6 +103,7 @@ impl Record {
             self.owner.sessions[self.state as usize].fetch_sub(1, Ordering::Relaxed);
             self.owner.sessions[state as usize].fetch_add(1, Ordering::Relaxed);
             self.state = state;
+            self.reset_timer = true;
         }
     }
 
@@ -122,7 +123,6 @@ impl Record {
 
     pub(super) fn end(&mut self, fence: bool) {
         self.fenced |= fence;
-        self.reset_timer |= self.state != SessionState::Ended;
         self.enter(SessionState::Ended);
     }
 
@@ -165,5 +165,15 @@ impl Record {
         if let Some(aliases) = &mut self.aliases {
             aliases.0.retain(|known| known != alias);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_fits_into_64_bytes_beside_its_id() {
+        assert!(size_of::<(SessionId, Entry)>() <= 64, "{}", size_of::<(SessionId, Entry)>());
     }
 }

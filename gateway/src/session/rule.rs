@@ -68,6 +68,11 @@ impl Rule {
         learned
     }
 
+    /// The server's kind.
+    pub fn kind(&self) -> Kind {
+        self.config.kind
+    }
+
     /// The session cookie's name, once it is known.
     pub fn cookie_name(&self) -> Option<String> {
         self.cookie.load().as_ref().map(|cookie| cookie.name.clone())
@@ -167,11 +172,11 @@ impl Rule {
             return Reply { status, cookie: None, sets_cookie: false, says: None };
         }
         let mut known = self.cookie.load();
-        if known.is_none() {
-            if let Some(cookie) = SessionCookie::shown(&self.config, headers, unix) {
-                self.take(cookie);
-                known = self.cookie.load();
-            }
+        if known.is_none()
+            && let Some(cookie) = SessionCookie::shown(&self.config, headers, unix)
+        {
+            self.take(cookie);
+            known = self.cookie.load();
         }
         let (sets_cookie, cookie) =
             known.as_deref().map_or((false, None), |known| known.id_in_reply(headers));

@@ -189,3 +189,6 @@ fn flag(written: &[u8]) -> Option<Flag> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -80,6 +80,8 @@ impl SessionTable {
         let Entry::Session(record) = entry.get_mut() else { return None };
         let deadline = record.deadline(&self.policy, now);
         if record.in_flight > 0 || now < deadline {
+            // The last request in flight may end without moving `last`.
+            record.reset_timer |= record.in_flight > 0;
             let mut timer = record.timer;
             self.timers.set(entry.key(), &mut timer, deadline);
             if let Entry::Session(record) = entry.get_mut() {

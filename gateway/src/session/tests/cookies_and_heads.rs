@@ -1,0 +1,169 @@
+//! What is learned from probes, what workers get, and what is done to replies.
+
+use http::{
+    HeaderMap, HeaderValue, Method, StatusCode,
+    header::{COOKIE as COOKIE_HEADER, SET_COOKIE},
+};
+
+use super::super::{HeadEffects, Learned, Named, Rule, Says};
+use super::{COOKIE, UNIX, config, headers, id, signed, value};
+use crate::config::{Kind, ServerConfig};
+
+fn unnamed(kind: Kind) -> ServerConfig {
+    let mut config = config(kind);
+    config.settings.session_cookie = None;
+    config
+}
+
+fn seed(rule: &Rule, headers: &HeaderMap, body: &str) -> Named {
+    rule.name(rule.route(&Method::POST, "/seed_session"), headers, None, Some(body.as_bytes()), UNIX).unwrap()
+}
+
+fn probe(cookies: &[(&str, &str)]) -> HeaderMap {
+    let lines: Vec<_> =
+        cookies.iter().map(|(name, value)| format!("{name}={value}; path=/; httponly")).collect();
+    headers(lines.iter().map(|line| ("set-cookie", line.as_str())))
+}
+
+#[test]
+fn the_cookies_name_is_learned_from_a_probe() {
+    let json = r#"{"session_id": "p"}"#;
+    let own = value("p");
+    let other = signed("Other___other", json);
+    let plain = signed("secret", json);
+    type Row<'a> = (&'a [(&'a str, &'a str)], Learned, Option<&'a str>);
+    let rows: &[Row<'_>] = &[
+        (&[], Learned::Nothing, None),
+        (&[("theme", "dark")], Learned::Nothing, None),
+        (&[(COOKIE, &own)], Learned::Cookie, Some(COOKIE)),
+        (&[("theme", "dark"), ("Other___other", &other), (COOKIE, &own)], Learned::Cookie, Some(COOKIE)),
+        (&[("theme", "dark"), ("Other___other", &other)], Learned::Cookie, Some("Other___other")),
+        (&[("theme", "dark"), ("session", &plain)], Learned::CookieOfUnknownSecret, Some("session")),
+        (&[(COOKIE, &plain)], Learned::CookieOfUnknownSecret, Some(COOKIE)),
+    ];
+    for (cookies, learned, name) in rows {
+        let rule = Rule::new(&unnamed(Kind::Resources));
+        assert_eq!(rule.learn(&probe(cookies), UNIX), *learned, "{cookies:?}");
+        assert_eq!(rule.cookie_name().as_deref(), *name, "{cookies:?}");
+    }
+}
+
+#[test]
+fn a_name_can_be_read_again_once_the_cookie_is_learned() {
+    let rule = Rule::new(&unnamed(Kind::Resources));
+    let request = headers([("cookie", format!("{COOKIE}={}", value("a")).as_str())]);
+    let before = seed(&rule, &request, "{}");
+    assert!(before.session.is_none() && !before.is_minted());
+    assert_eq!(rule.learn(&probe(&[(COOKIE, &value("p"))]), UNIX), Learned::Cookie);
+    assert_eq!(seed(&rule, &request, "{}").session, Some(id("a")));
+    // A later generation's probe, with or without a cookie, changes nothing.
+    assert_eq!(rule.learn(&probe(&[]), UNIX), Learned::Nothing);
+    assert_eq!(rule.learn(&probe(&[(COOKIE, &value("q"))]), UNIX), Learned::Cookie);
+    assert_eq!(rule.cookie_name().as_deref(), Some(COOKIE));
+}
+
+#[test]
+fn a_configured_name_and_secret_go_first() {
+    let mut config = config(Kind::Resources);
+    config.settings.session_cookie = Some("session".into());
+    config.settings.session_secret = Some("secret".into());
+    let rule = Rule::new(&config);
+    let good = signed("secret", r#"{"session_id": "p"}"#);
+    let request = headers([("cookie", format!("session={good}").as_str())]);
+    assert_eq!(seed(&rule, &request, "{}").session, Some(id("p")), "before any probe");
+    assert_eq!(rule.learn(&probe(&[(COOKIE, &value("p"))]), UNIX), Learned::Nothing, "another name");
+    assert_eq!(rule.learn(&probe(&[("session", &good)]), UNIX), Learned::Cookie);
+    assert_eq!(rule.learn(&probe(&[("session", &value("p"))]), UNIX), Learned::CookieOfUnknownSecret);
+}
+
+#[test]
+fn an_unknown_secret_reads_without_a_check_and_mints_nothing() {
+    let rule = Rule::new(&unnamed(Kind::Resources));
+    let theirs = signed("unknown", r#"{"session_id": "t"}"#);
+    rule.learn(&probe(&[(COOKIE, &theirs)]), UNIX);
+    let request = headers([("cookie", format!("{COOKIE}={theirs}").as_str())]);
+    assert_eq!(seed(&rule, &request, "{}").session, Some(id("t")));
+    let named = seed(&rule, &HeaderMap::new(), r#"{"resources_session_id": "a"}"#);
+    assert!(named.session == Some(id("a")) && !named.is_minted());
+    assert_eq!(seed(&rule, &HeaderMap::new(), "{}").session, None);
+    let mut sent = HeaderMap::new();
+    rule.prepare(&named, &mut sent, UNIX);
+    assert!(sent.is_empty());
+}
+
+#[test]
+fn the_worker_gets_the_minted_cookie_in_place_of_a_bad_one() {
+    let rule = Rule::new(&config(Kind::Resources));
+    let bad = headers([("cookie", format!("a=1; {COOKIE}=bad; b=2").as_str())]);
+    for body in [r#"{"resources_session_id": "a\"é"}"#, "{}"] {
+        let named = seed(&rule, &bad, body);
+        let mut sent = bad.clone();
+        rule.prepare(&named, &mut sent, UNIX);
+        let line = sent[COOKIE_HEADER].to_str().unwrap();
+        assert!(line.starts_with(&format!("a=1; b=2; {COOKIE}=")), "{line}");
+        // What the worker reads from it is the ID that the table knows.
+        assert_eq!(seed(&rule, &sent, "").session, named.session);
+    }
+    let good = headers([("cookie", format!("{COOKIE}={}; a=1", value("a")).as_str())]);
+    let mut sent = good.clone();
+    rule.prepare(&seed(&rule, &good, r#"{"resources_session_id": "a"}"#), &mut sent, UNIX);
+    assert_eq!(sent, good, "passed as it came");
+}
+
+#[test]
+fn reads_replies() {
+    let rule = Rule::new(&config(Kind::Resources));
+    let route = rule.route(&Method::POST, "/verify");
+    let read = |lines: &[(&'static str, &str)]| {
+        rule.read_reply(route, StatusCode::OK, &headers(lines.iter().copied()))
+    };
+    let set = format!("{COOKIE}={}; path=/", signed("not checked", r#"{"session_id": "t"}"#));
+    let reply = read(&[("set-cookie", "a=1"), ("set-cookie", &set), ("x-gym-session", "open")]);
+    assert_eq!((reply.cookie, reply.sets_cookie, reply.says), (Some(id("t")), true, Some(Says::Open)));
+    let reply = read(&[("set-cookie", &format!("{COOKIE}=junk")), ("x-gym-session", "ended")]);
+    assert_eq!((reply.cookie, reply.sets_cookie, reply.says), (None, true, Some(Says::Ended)));
+    let reply = read(&[("set-cookie", "a=1"), ("x-gym-session", "maybe")]);
+    assert_eq!((reply.cookie, reply.sets_cookie, reply.says), (None, false, None));
+}
+
+#[test]
+fn carries_out_effects() {
+    let rule = Rule::new(&config(Kind::Resources));
+    let theirs = format!("{COOKIE}={}", value("t"));
+    let before = || {
+        headers([
+            ("set-cookie", theirs.as_str()),
+            ("set-cookie", "a=1"),
+            ("x-gym-session", "open"),
+            ("x", "y"),
+        ])
+    };
+
+    let mut head = before();
+    rule.apply(&HeadEffects::default(), &mut head, UNIX);
+    let mut expected = before();
+    expected.remove("x-gym-session");
+    assert_eq!(head, expected);
+
+    let mut head = before();
+    rule.apply(&HeadEffects { drop_cookie: true, add_cookie: None }, &mut head, UNIX);
+    assert_eq!(head.get_all(SET_COOKIE).iter().collect::<Vec<_>>(), ["a=1"]);
+
+    let mut head = HeaderMap::new();
+    rule.apply(&HeadEffects { drop_cookie: false, add_cookie: Some(id("a")) }, &mut head, UNIX);
+    assert_eq!(rule.read_reply(rule.route(&Method::GET, "/x"), StatusCode::OK, &head).cookie, Some(id("a")));
+    assert!(head[SET_COOKIE].to_str().unwrap().ends_with("; Path=/; SameSite=Lax"));
+}
+
+#[test]
+fn a_switched_off_server_leaves_heads_alone() {
+    let mut config = config(Kind::Resources);
+    config.settings.routes_sessions_to_owner = false;
+    let rule = Rule::new(&config);
+    assert_eq!(rule.learn(&probe(&[(COOKIE, &value("p"))]), UNIX), Learned::Nothing);
+    let mut head = HeaderMap::new();
+    head.insert("x-gym-session", HeaderValue::from_static("open"));
+    let before = head.clone();
+    rule.apply(&HeadEffects { drop_cookie: true, add_cookie: Some(id("a")) }, &mut head, UNIX);
+    assert_eq!(head, before);
+}
