@@ -62,7 +62,9 @@ fn config(options: RunOptions, context: &Context<'_>) -> Option<Config> {
         note("--num-workers", format!("expected a whole number from 1 to 1024, got {}", options.num_workers));
     }
     let directory = context.surroundings.directory().to_owned();
-    let argv = launch::program(context, &options.argv, &directory).map_err(|why| note("command", why)).ok();
+    let argv = launch::program(context.surroundings, &options.argv, &directory)
+        .map_err(|why| note("command", why))
+        .ok();
     if let Some(cookie) = options.cookie.as_deref().filter(|cookie| !super::settings::is_cookie_name(cookie))
     {
         note("--cookie", format!("{cookie:?} cannot be a cookie's name"));

@@ -1,8 +1,9 @@
 //! One map of the config, read key by key with the types named in errors.
 
-use std::{ops::RangeInclusive, time::Duration};
+use std::{ops::RangeInclusive, path::PathBuf, time::Duration};
 
 use super::{
+    files::folder,
     interpolate::{Resolver, reread},
     keys::{self, Place},
     problems::Problems,
@@ -83,9 +84,16 @@ impl<'a> Section<'a> {
         self.context.problems.at(at, &format!("{}.{key}", self.path), what);
     }
 
-    /// Where the section stands.
-    pub(crate) fn at(&self) -> Position {
-        self.at
+    /// The folder of the file in which the key stands: paths are relative to it.
+    pub(crate) fn beside(&self, key: &str) -> PathBuf {
+        let at = self.map.iter().find(|entry| entry.key == key).map_or(self.at, |entry| entry.at);
+        let working = self.context.surroundings.directory();
+        self.context.problems.file(at).map_or_else(|| working.into(), |file| folder(file, working))
+    }
+
+    /// What the loader looks at outside of the files.
+    pub(crate) fn surroundings(&self) -> &Surroundings {
+        self.context.surroundings
     }
 
     /// Whether the key is there, whatever it holds.

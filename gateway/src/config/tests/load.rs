@@ -187,7 +187,7 @@ fn gateway_settings_of_several_files_are_united_and_paths_stay_beside_their_file
     );
     let surroundings =
         crate::config::surroundings::Surroundings::made_up(folder.0.path(), &[], super::packages);
-    let config = crate::config::load_in(&[deploy, main], &surroundings).unwrap();
+    let config = crate::config::load_in(&[deploy.clone(), main.clone()], &surroundings).unwrap();
     let Launch::Command { argv, directory, .. } = &config.servers[0].launch else { panic!() };
     assert_eq!(argv, &[folder.path("deploy/bin/server").display().to_string()]);
     assert_eq!(directory, &folder.path("deploy"));
@@ -217,4 +217,24 @@ counter (resources_servers) on 127.0.0.1:8000, 4 workers
 left to Gym (no port, or composed by Gym): agent
 ";
     assert_eq!(said, expected);
+}
+
+#[test]
+fn the_examples_in_deploy_load() {
+    let folder = Folder::new();
+    folder.program("target/release/examples/counter");
+    folder.write("resources_servers/math_with_code/app.py", "");
+    let load = |name: &str, text: &str| {
+        let file = folder.write(name, text);
+        let path = folder.path("bin").display().to_string();
+        let variables = [("PATH", path.as_str())];
+        let made_up =
+            crate::config::surroundings::Surroundings::made_up(folder.0.path(), &variables, super::packages);
+        crate::config::load_in(&[file], &made_up).unwrap()
+    };
+    let counter = load("deploy/counter.yaml", include_str!("../../../../deploy/counter.yaml"));
+    assert_eq!((counter.servers.len(), counter.servers[0].num_workers), (1, 4));
+    let gym = load("deploy/nemo_gym.yaml", include_str!("../../../../deploy/nemo_gym.yaml"));
+    assert_eq!((gym.servers.len(), gym.servers[0].listen.address.port()), (1, 8000));
+    assert_eq!(gym.left_to_gym, ["math_with_code_simple_agent"]);
 }

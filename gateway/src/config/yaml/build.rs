@@ -189,7 +189,9 @@ fn scalar(text: Cow<'_, str>, style: ScalarStyle, tag: Option<&Tag>, at: Positio
 /// A scalar with a standard tag of YAML.
 fn tagged(tag: &str, text: &str) -> Option<Value> {
     match (tag, plain(text)) {
-        ("!!str" | "!", _) => Some(Value::Text(text.into())),
+        ("!!str", _) => Some(Value::Text(text.into())),
+        // PyYAML looks past the tag that says nothing.
+        ("!", value) => Some(value),
         ("!!null", _) => Some(Value::Null),
         ("!!bool", value @ Value::Bool(_)) | ("!!int", value @ Value::Whole(_)) => Some(value),
         ("!!float", Value::Whole(value)) => Some(Value::Float(value as f64)),

@@ -2,6 +2,8 @@
 
 mod build;
 mod scalar;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use build::parse;
 pub(crate) use scalar::plain;

@@ -92,8 +92,11 @@ fn float(text: &str) -> Option<f64> {
         return None;
     }
     let shape = match (before.as_bytes().first(), after) {
-        // `.5` takes no sign (PyYAML), and needs a digit first.
-        (None, Some(after)) => digits.len() == text.len() && after.starts_with(|c: char| c.is_ascii_digit()),
+        // `.5` takes no sign, needs a digit first, and a sign in its exponent (PyYAML).
+        (None, Some(after)) => {
+            let signed = exponent.is_none_or(|exponent| exponent.starts_with(['+', '-']));
+            digits.len() == text.len() && after.starts_with(|c: char| c.is_ascii_digit()) && signed
+        }
         (Some(b'0'..=b'9'), Some(_)) => true,
         // `1e3`: OmegaConf's addition to PyYAML; underscores stand between digits.
         (Some(b'0'..=b'9'), None) => exponent.is_some() && !before.ends_with('_') && !before.contains("__"),
@@ -119,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_plain_scalar_means_what_omegaconf_makes_of_it() {
-        // Seen from OmegaConf 2.3.1 over PyYAML 6.0.3.
+        // Seen from OmegaConf 2.3.1 over PyYAML 6.0.4.
         let whole: &[(&str, i128)] = &[
             ("0", 0),
             ("8000", 8000),
