@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# The end-to-end tests against the real NeMo Gym at full size: GYM_E2E_EPISODES (200) episodes a suite,
+# GYM_E2E_CONCURRENCY (32) at a time, each suite without and with observability's path prefix; and the kill tests.
+# Unlike `make test` this fails where the real peers cannot be had: it has nothing else to show.
+set -euo pipefail
+. "$(dirname "$0")/lib.sh"
+need_build_tools
+
+GYM_PEERS_VENV="$(bash scripts/python-peers.sh)"
+export GYM_PEERS_VENV
+export GYM_E2E_EPISODES="${GYM_E2E_EPISODES:-200}"
+export GYM_E2E_CONCURRENCY="${GYM_E2E_CONCURRENCY:-32}"
+export GYM_E2E_OBSERVABILITY="${GYM_E2E_OBSERVABILITY:-both}"
+cargo test --locked -p gym-gateway-tests --test 'real_*' --no-fail-fast "$@" -- --nocapture
