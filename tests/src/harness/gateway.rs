@@ -12,7 +12,7 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::{Call, Raw, Workers, admin, binary, log::Log, poll, processes, setup::SERVER, soon};
+use super::{Call, Raw, Workers, admin, binary, log::Log, poll, processes, soon};
 
 /// A gateway's process, its workers' reports and its log. Killed with its workers when dropped.
 #[derive(Debug)]
@@ -41,6 +41,8 @@ impl Gateway {
         let mut child = Command::new(binary::gateway())
             .args(args)
             .current_dir(directory.path())
+            // Its sockets go with the folder, whatever becomes of it.
+            .env("XDG_RUNTIME_DIR", directory.path())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -73,7 +75,7 @@ impl Gateway {
         self.directory.path()
     }
 
-    /// The front address.
+    /// The front address; of several, the first.
     pub fn front(&self) -> SocketAddr {
         *self.front.get().expect("await `front_listens` first")
     }
@@ -222,12 +224,7 @@ impl Drop for Gateway {
     }
 }
 
-/// The front of the tests' server (`run` names it `server`), or the admin address.
+/// The line of the first front, or of the admin address.
 fn is_listening(event: &Value, admin: bool) -> bool {
-    let mine = if admin {
-        event["message"] == "admin listening"
-    } else {
-        event["message"] == "listening" && (event["server"] == SERVER || event["server"] == "server")
-    };
-    mine && event["address"].is_string()
+    event["message"] == if admin { "admin listening" } else { "listening" } && event["address"].is_string()
 }
