@@ -1,8 +1,10 @@
 //! A keeper and real processes: what it reports, and that nothing outlives anyone.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
 use std::{path::Path, time::Duration};
 
-use gym_gateway::keeper::{Exit, Keeper, Order, Report, StartSpec, Stream};
+use gym_gateway::keeper::{Exit, Keeper, NofileLimit, Order, Report, StartSpec, Stream};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -96,7 +98,10 @@ async fn a_command_that_cannot_be_run_is_a_failed_start() {
     ] {
         let reports = all(&[argv]).await;
         let said = |text: &str| text.starts_with(reason);
-        assert!(matches!(&reports[0], Report::StartFailed { error } if said(error)), "{reports:?}");
+        assert!(
+            reports.iter().any(|report| matches!(report, Report::StartFailed { error } if said(error))),
+            "{reports:?}"
+        );
         assert!(!reports.iter().any(|report| matches!(report, Report::Started { .. })));
         assert!(
             reports.iter().any(|report| matches!(report, Report::Output { line, .. } if said(line))),
@@ -104,11 +109,29 @@ async fn a_command_that_cannot_be_run_is_a_failed_start() {
         );
     }
     let mut keeper = start(StartSpec { directory: "/no/such/folder".into(), ..spec(&["true"]) }).await;
-    let report = next(&mut keeper).await;
-    assert!(
-        matches!(&report, Some(Report::StartFailed { error }) if error.contains("/no/such/folder")),
-        "{report:?}"
-    );
+    loop {
+        match next(&mut keeper).await.expect("the start's failure is reported") {
+            Report::StartFailed { error } => return assert!(error.contains("/no/such/folder"), "{error}"),
+            report => assert!(!matches!(report, Report::Started { .. })),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_worker_has_no_input_and_its_own_limit_on_open_files() {
+    let (_, hard) = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE).unwrap();
+    let spec = StartSpec {
+        nofile: Some(NofileLimit { soft: 123, hard }),
+        ..spec(&["sh", "-c", "ulimit -Sn; readlink /proc/$$/fd/0"])
+    };
+    let mut keeper = start(spec).await;
+    let mut lines = Vec::new();
+    while let Some(report) = next(&mut keeper).await {
+        if let Report::Output { line, .. } = report {
+            lines.push(line);
+        }
+    }
+    assert_eq!(lines, ["123", "/dev/null"]);
 }
 
 #[tokio::test]
@@ -199,9 +222,7 @@ async fn killing_takes_a_worker_that_ignores_every_signal() {
 
 #[tokio::test]
 async fn strays_that_die_while_the_worker_lives_are_reaped() {
-    let script = "(sh -c 'echo $$' &); read line; exit 0";
     let mut keeper = start(spec(&["sh", "-c", "(sh -c 'echo $$' &); exec sleep 1000"])).await;
-    let _ = script;
     let stray = pid_said(&mut keeper).await;
     let reaped = async {
         while Path::new(&format!("/proc/{stray}")).exists() {

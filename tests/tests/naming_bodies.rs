@@ -199,3 +199,27 @@ async fn a_gateway_that_holds_too_much_says_so() {
     assert_eq!(admin::sessions(&gateway, "open").await, 1.0);
     gateway.finish().await;
 }
+
+#[tokio::test]
+async fn where_the_secret_is_unknown_the_cookies_id_is_an_alias_of_the_bodys() {
+    let gateway = Setup::resources().stub("--secret nobody-knows").start().await;
+    for n in 0..4 {
+        let body = json!({"resources_session_id": format!("s{n}")});
+        let seeded = gateway.post("/seed_session").json(&body).send().await.assert(200);
+        assert_ne!(seeded.json()["session"], format!("s{n}"), "nothing is minted");
+        let cookie = seeded.text("set-cookie").split(';').next().unwrap().to_owned();
+        let by_cookie = || gateway.post("/increment").header("cookie", &cookie);
+        let answer = by_cookie().send().await.assert(200);
+        assert_eq!((answer.slot(), &answer.json()["known"]), (seeded.slot(), &json!(true)));
+        let both = gateway.post("/close_session").header("cookie", &cookie).json(&body);
+        assert_eq!(both.send().await.assert(200).slot(), seeded.slot(), "two names of one session");
+        gateway.post("/seed_session").json(&body).send().await.assert_refused(409, "session_closed");
+        gateway
+            .post("/seed_session")
+            .header("cookie", &cookie)
+            .send()
+            .await
+            .assert_refused(409, "session_closed");
+    }
+    gateway.finish().await;
+}

@@ -4,7 +4,7 @@
 use std::{net::TcpListener, time::Duration};
 
 use gym_gateway_tests::{
-    harness::{Gateway, Kind, Setup, admin, processes, setup::COOKIE},
+    harness::{Call, Gateway, Kind, Setup, admin, processes, setup::COOKIE},
     stub::{LAST_WORDS, SEVERAL_REFUSED},
 };
 use serde_json::json;
@@ -37,9 +37,20 @@ async fn a_worker_that_exits_at_once() {
 }
 
 #[tokio::test]
-async fn one_worker_of_two_that_exits_at_once() {
-    let gateway = Setup::resources().stub("--behave exit-at-once --only-slot 1").launch();
-    says(&fails(&gateway).await, &["stub", LAST_WORDS]);
+async fn one_worker_of_two_that_exits_at_once_is_tried_again() {
+    let setup =
+        Setup::resources().set("restart_backoff_seconds", 0.05).set("restart_backoff_max_seconds", 0.1);
+    let gateway = setup.stub("--behave exit-at-once --only-slot 1").start_front().await;
+    for _ in 0..3 {
+        assert_eq!(gateway.post("/increment").send().await.assert(200).slot(), 0);
+    }
+    let said = gateway.log().event("its last words", |event| event.to_string().contains(LAST_WORDS)).await;
+    assert_eq!(said.expect("a line")["server"], "stub");
+    admin::metrics_until(&gateway, "restarts", |metrics| {
+        metrics.sum(admin::metric::RESTARTS, &[("slot", "1")]) >= 2.0
+    })
+    .await;
+    gateway.finish().await;
 }
 
 #[tokio::test]
@@ -214,5 +225,37 @@ async fn a_restart_waits_longer_each_time() {
         gateway.ready().await;
     }
     assert_eq!(admin::metrics(&gateway).await.sum(admin::metric::RESTARTS, &[]), 3.0);
+    gateway.finish().await;
+}
+
+#[tokio::test]
+async fn several_servers_in_several_files() {
+    let gateway = Gateway::launch(|directory| {
+        let report = directory.join("report");
+        let mut first = Setup::resources().config(&report);
+        first["shared"] = json!({"workers": 1});
+        let mut second = Setup::generic().set("session_cookie", "sid").workers(1).config(&report);
+        second = json!({"other": second["stub"]});
+        second["other"]["http_servers"]["stub"]["num_workers"] = json!("${shared.workers}");
+        let mut args = vec!["serve".to_owned()];
+        for (name, config) in [("first.yaml", first), ("second.yaml", second)] {
+            let file = directory.join(name);
+            std::fs::write(&file, config.to_string()).unwrap();
+            args.push(file.to_string_lossy().into_owned());
+        }
+        args
+    });
+    gateway.front_listens().await;
+    let other = gateway.front_of("other").await;
+    gateway.workers.events_until("started", 3, |_| true).await;
+    let owner = gateway.seed("s").await;
+    let call = Call::new(other, http::Method::POST, "/increment").session("s");
+    call.send().await.assert(200);
+    let answer = gateway.post("/increment").session("s").send().await.assert(200);
+    assert_eq!(
+        (answer.slot(), &answer.json()["counter"]),
+        (owner, &json!(1)),
+        "each server has sessions of its own"
+    );
     gateway.finish().await;
 }

@@ -108,7 +108,8 @@ async fn a_stop_during_the_start_is_heeded() {
         let gateway = setup.stub(&format!("--behave {behaviour}")).start_front().await;
         gateway.workers.events_until("started", 2, |_| true).await;
         gateway.signal(Signal::SIGTERM);
-        gateway.exit().await;
+        // Stopped as asked, not failed.
+        assert_eq!(gateway.exit().await.code(), Some(0), "{behaviour}: {}", gateway.log().text());
         all_gone(&gateway).await;
     }
 }

@@ -1,5 +1,7 @@
 //! `${a.b}`, `${.sibling}`, `${oc.env:NAME}` and `${oc.env:NAME,default}`, as OmegaConf resolves them.
 
+use std::borrow::Cow;
+
 use super::{
     surroundings::Surroundings,
     yaml::{Node, Position, Value, plain},
@@ -7,6 +9,8 @@ use super::{
 
 /// How deep interpolations may lead into one another; a cycle is found before this in any real file.
 const DEEPEST: usize = 64;
+/// The most values that one setting may have once resolved: a few maps that hold each other twice make billions.
+const MOST_NODES: usize = 100_000;
 
 /// The united tree of all files, in which interpolations are looked up.
 pub(crate) struct Resolver<'a> {
@@ -35,12 +39,20 @@ impl<'a> Resolver<'a> {
 
     /// Resolves `node` and everything below it.
     pub(crate) fn deep(&self, node: &Node, path: &[String]) -> Result<Node, (Position, String)> {
-        self.descend(node, path, 0)
+        let mut left = MOST_NODES;
+        self.descend(node, path, 0, &mut left)
     }
 
-    fn descend(&self, node: &Node, path: &[String], depth: usize) -> Result<Node, (Position, String)> {
-        if depth > 2 * DEEPEST {
-            return Err((node.at, "interpolations that contain themselves".into()));
+    fn descend(
+        &self,
+        node: &Node,
+        path: &[String],
+        depth: usize,
+        left: &mut usize,
+    ) -> Result<Node, (Position, String)> {
+        *left = left.saturating_sub(1);
+        if depth > 2 * DEEPEST || *left == 0 {
+            return Err((node.at, "interpolations that contain themselves, or each other too often".into()));
         }
         let found = self.shallow(node, path).map_err(|why| (node.at, why))?;
         let mut whole = found.node;
@@ -48,13 +60,13 @@ impl<'a> Resolver<'a> {
             Value::Map(map) => {
                 for entry in map {
                     let path = [found.path.as_slice(), std::slice::from_ref(&entry.key)].concat();
-                    entry.node = self.descend(&entry.node, &path, depth + 1)?;
+                    entry.node = self.descend(&entry.node, &path, depth + 1, left)?;
                 }
             }
             Value::List(list) => {
                 for (index, item) in list.iter_mut().enumerate() {
                     let path = [found.path.as_slice(), &[index.to_string()]].concat();
-                    *item = self.descend(item, &path, depth + 1)?;
+                    *item = self.descend(item, &path, depth + 1, left)?;
                 }
             }
             _ => {}
@@ -148,24 +160,36 @@ impl<'a> Resolver<'a> {
         let mut keys: Vec<String> = if dots > 0 { path[..path.len() - dots].to_vec() } else { Vec::new() };
         let names = written[dots..].replace('[', ".").replace(']', "");
         keys.extend(names.split('.').filter(|key| !key.is_empty()).map(str::to_owned));
-        let mut found = Found { node: self.root.clone(), path: Vec::new() };
+        let mut node = Cow::Borrowed(self.root);
+        let mut path = Vec::new();
         for (index, key) in keys.iter().enumerate() {
-            let child = match &found.node.value {
-                Value::List(list) => key.parse::<usize>().ok().and_then(|at| list.get(at)),
-                _ => found.node.get(key),
+            let child = match &node {
+                Cow::Borrowed(node) => child(node, key).map(Cow::Borrowed),
+                Cow::Owned(node) => child(node, key).cloned().map(Cow::Owned),
             };
-            let child = child.ok_or_else(|| {
+            node = child.ok_or_else(|| {
                 format!("`${{{written}}}` names `{}`, which does not exist", keys[..=index].join("."))
             })?;
-            let place = [found.path.as_slice(), std::slice::from_ref(key)].concat();
-            found = self.follow(child, &place, trail)?;
+            path.push(key.clone());
+            if matches!(&node.value, Value::Text(_)) {
+                let found = self.follow(&node, &path, trail)?;
+                (node, path) = (Cow::Owned(found.node), found.path);
+            }
         }
+        let found = Found { node: node.into_owned(), path };
         match &found.node.value {
             Value::Text(text) if text == "???" => {
                 Err(format!("`${{{written}}}` names a value that is still to be given (`???`): give it"))
             }
             _ => Ok(found),
         }
+    }
+}
+
+fn child<'n>(node: &'n Node, key: &str) -> Option<&'n Node> {
+    match &node.value {
+        Value::List(list) => list.get(key.parse::<usize>().ok()?),
+        _ => node.get(key),
     }
 }
 

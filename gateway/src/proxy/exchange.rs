@@ -1,6 +1,6 @@
 //! One request, from its head to the head of its reply: read what the rule needs, decide, forward.
 
-use std::{cell::Cell, rc::Rc, sync::Arc, time::Duration};
+use std::{rc::Rc, sync::Arc};
 
 use bytes::Bytes;
 use http::{
@@ -9,26 +9,22 @@ use http::{
     request::Parts,
 };
 use hyper::{body::Incoming, upgrade::OnUpgrade};
-use tokio::time::{Instant, timeout_at};
 
 use super::{
     Refusal,
     body::{CollectError, RequestBody},
     core::Core,
+    dispatch::Dispatcher,
     forward::{self, Failure},
     headers::{self, Head, Peer},
     observe::Account,
-    pick::pick,
     pool::Connection,
     reply::{ReplyBody, WorkerReply},
     settle::Settlement,
     state::ServerState,
     tunnel::Tunnel,
 };
-use crate::{
-    session::{Dispatch, Named, Route, StepWatch},
-    worker_id::WorkerId,
-};
+use crate::session::{Route, StepWatch};
 
 /// What one request is served with.
 pub(super) struct Exchange<'a> {
@@ -60,8 +56,7 @@ impl Exchange<'_> {
         let name = |head: &Head| {
             self.server.rule.name(route, head.headers(), query, naming.as_deref(), super::Clock::unix())
         };
-        let mut dispatcher =
-            Dispatcher { exchange: self, route, excluded: Vec::new(), deadline: Cell::new(None) };
+        let mut dispatcher = Dispatcher::new(self, route);
         let (mut named, mut settlement) = dispatcher.wait(|| name(&head)).await?;
         self.server.rule.prepare(&named, head.headers_mut(), super::Clock::unix());
         let (response, connection) = loop {
@@ -187,107 +182,4 @@ fn ends_with_connection(is_head: bool, parts: &http::response::Parts, incoming: 
         && incoming.size_hint().exact().is_none()
         && !parts.headers.contains_key(TRANSFER_ENCODING)
         && !parts.headers.contains_key(UPGRADE)
-}
-
-/// Finds a request's worker, and waits where there is none.
-struct Dispatcher<'a> {
-    exchange: &'a Exchange<'a>,
-    route: Route,
-    /// Workers that could not be reached.
-    excluded: Vec<WorkerId>,
-    deadline: Cell<Option<Instant>>,
-}
-
-impl Dispatcher<'_> {
-    /// Names the session and dispatches; again whenever a worker came or went, since the first one ready
-    /// teaches the cookie's name.
-    async fn wait(
-        &self,
-        name: impl Fn() -> Result<Named, crate::session::Refusal>,
-    ) -> Result<(Named, Settlement), Refusal> {
-        loop {
-            let mut changes = self.exchange.server.workers.changes();
-            let named = name()?;
-            if let Some(settlement) = self.dispatch(&named)? {
-                return Ok((named, settlement));
-            }
-            self.pause(&mut changes).await?;
-        }
-    }
-
-    /// After a try that no worker saw: the session's owner has to be another one, if it may.
-    async fn elsewhere(
-        &mut self,
-        named: Named,
-        settlement: Settlement,
-        error: &std::io::Error,
-    ) -> Result<(Named, Settlement), Refusal> {
-        let worker = settlement.worker().clone();
-        self.excluded.push(worker.id);
-        let name = &self.exchange.server.config.name;
-        if !settlement.withdraw() {
-            forward::has_exited(&worker).await;
-        }
-        loop {
-            let mut changes = self.exchange.server.workers.changes();
-            match self.dispatch(&named)? {
-                Some(settlement) if self.excluded.contains(&settlement.worker().id) => {
-                    tracing::warn!(server = name, slot = worker.id.slot, %error, "an owner cannot be reached");
-                    settlement.withdraw();
-                    let what = format!("worker {} of server {name} cannot be reached: {error}", worker.id);
-                    return Err(Refusal::WorkerError(what));
-                }
-                Some(settlement) => return Ok((named, settlement)),
-                None => self.pause(&mut changes).await?,
-            }
-        }
-    }
-
-    /// One decision of the rule; `None` if no worker is ready.
-    fn dispatch(&self, named: &Named) -> Result<Option<Settlement>, Refusal> {
-        let Exchange { core, server, .. } = self.exchange;
-        loop {
-            let now = core.shared.clock.now();
-            let mut choose =
-                |by| pick(&server.workers.ready(), &self.excluded, by, |worker| server.sessions.load(worker));
-            match server.sessions.dispatch(named, self.route, now, &mut choose)? {
-                Dispatch::NoWorker => return Ok(None),
-                Dispatch::To(ticket) => match server.workers.get(ticket.worker) {
-                    Some(worker) => {
-                        let counts = !self.route.is_endless() || named.session.is_some();
-                        return Ok(Some(Settlement::new(&core.shared, server, worker, ticket, counts)));
-                    }
-                    // It left between the choice and now; the table is told of it before anyone else is.
-                    None => {
-                        let gone = ticket.worker;
-                        server.sessions.withdraw(ticket, now);
-                        server.sessions.owner_exited(gone, now);
-                    }
-                },
-            }
-        }
-    }
-
-    /// Waits until a worker comes or goes, reading the body on, so that the client's leaving is seen.
-    async fn pause(&self, changes: &mut tokio::sync::watch::Receiver<u64>) -> Result<(), Refusal> {
-        let Exchange { core, server, body, .. } = self.exchange;
-        let limit = server.config.settings.queue_timeout;
-        let deadline = self.deadline.get().unwrap_or_else(|| Instant::now() + limit);
-        self.deadline.set(Some(deadline));
-        let _waiting = server.waiting.enter();
-        tokio::select! {
-            biased;
-            () = core.shared.stop.begun.cancelled() => Err(Refusal::Stopping),
-            changed = timeout_at(deadline, changes.changed()) => match changed {
-                Ok(Ok(())) => Ok(()),
-                // No news in time, or the supervisor is gone and none will come.
-                _ => Err(no_worker(server, limit)),
-            },
-            () = body.read_ahead() => Err(Refusal::BadRequest),
-        }
-    }
-}
-
-fn no_worker(server: &ServerState, waited: Duration) -> Refusal {
-    Refusal::NoWorker { server: server.config.name.clone(), waited: waited.as_secs() }
 }

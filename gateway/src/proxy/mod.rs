@@ -8,6 +8,7 @@ mod budget;
 mod client_io;
 mod clock;
 mod core;
+mod dispatch;
 mod exchange;
 mod forward;
 mod front;

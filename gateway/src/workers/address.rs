@@ -26,7 +26,8 @@ impl fmt::Display for Address {
     }
 }
 
-/// Where one worker was told to listen: a socket, a port, or whichever of the two it chooses.
+/// Where one worker was told to listen: a socket, a port, or whichever of the two it chooses. Dropped when the process
+/// is gone, which removes the socket.
 #[derive(Debug, Default)]
 pub(crate) struct Places {
     pub(crate) socket: Option<PathBuf>,
@@ -48,6 +49,16 @@ impl ReservedPort {
         held.set_reuseaddr(true)?;
         held.bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
         Ok(Self { address: held.local_addr()?, _held: held })
+    }
+}
+
+impl Drop for Places {
+    fn drop(&mut self) {
+        if let Some(Err(error)) = self.socket.as_deref().map(std::fs::remove_file)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            tracing::warn!("cannot remove the socket at {self}: {error}");
+        }
     }
 }
 

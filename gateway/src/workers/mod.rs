@@ -16,6 +16,8 @@ mod set;
 mod slot;
 mod spawner;
 mod supervisor;
+#[cfg(test)]
+pub(crate) mod testing;
 
 pub use address::Address;
 pub use ask::{Asked, Refused, ask};

@@ -28,27 +28,26 @@ impl RunDir {
     }
 
     fn create_in(base: &Path, name: &str) -> io::Result<Self> {
-        let dir = Self(base.join(name));
-        let longest = dir.socket(WorkerId { slot: u16::MAX, generation: u32::MAX });
+        let dir = base.join(name);
+        let longest = socket_in(&dir, WorkerId { slot: u16::MAX, generation: u32::MAX });
         if longest.as_os_str().len() > MAX_PATH {
-            std::mem::forget(dir);
             return Err(io::Error::other(format!("{}: too long for a socket's path", longest.display())));
         }
         // Fails if it is there already, whoever made it.
-        match DirBuilder::new().mode(0o700).create(&dir.0) {
-            Ok(()) => Ok(dir),
-            Err(error) => {
-                let error =
-                    io::Error::new(error.kind(), format!("cannot create {}: {error}", dir.0.display()));
-                std::mem::forget(dir);
-                Err(error)
-            }
+        match DirBuilder::new().mode(0o700).create(&dir) {
+            Ok(()) => Ok(Self(dir)),
+            Err(e) => Err(io::Error::new(e.kind(), format!("cannot create {}: {e}", dir.display()))),
         }
     }
 
-    pub(crate) fn socket(&self, id: WorkerId) -> PathBuf {
-        self.0.join(format!("s{}-g{}.sock", id.slot, id.generation))
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
     }
+}
+
+/// The socket of one worker.
+pub(crate) fn socket_in(dir: &Path, id: WorkerId) -> PathBuf {
+    dir.join(format!("s{}-g{}.sock", id.slot, id.generation))
 }
 
 impl Drop for RunDir {
@@ -72,7 +71,7 @@ mod tests {
         let dir = RunDir::create().unwrap();
         let path = dir.0.clone();
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o700);
-        let socket = dir.socket(WorkerId { slot: 3, generation: 12 });
+        let socket = socket_in(dir.path(), WorkerId { slot: 3, generation: 12 });
         assert!(socket.ends_with("s3-g12.sock"));
         std::fs::write(socket, "").unwrap();
         drop(dir);

@@ -1,9 +1,8 @@
 //! One slot: its processes, one after the other.
 
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+mod cell;
+
+use std::{sync::Arc, time::Duration};
 
 use nix::sys::signal::Signal;
 use tokio::{
@@ -12,8 +11,10 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use cell::Cell;
+
 use super::{
-    ExitReport, Phase, SlotState, SlotStatus, StartFailure, Worker, WorkerEvents, WorkerSet,
+    ExitReport, Phase, SlotState, StartFailure, Worker, WorkerEvents, WorkerSet,
     backoff::Backoff,
     process::Process,
     spawner::{Answered, Launched, Progress, Spawner},
@@ -50,18 +51,11 @@ pub(crate) struct Shared {
     pub(crate) stop: CancellationToken,
 }
 
-/// A slot's status, and the process that the rest of it is read from.
-#[derive(Debug)]
-pub(crate) struct Cell {
-    status: SlotStatus,
-    process: Option<Process>,
-}
-
 /// One slot's task.
 pub(crate) struct Slot {
     shared: Arc<Shared>,
     slot: u16,
-    cell: Arc<Mutex<Cell>>,
+    cell: Arc<Cell>,
 }
 
 /// Why waiting for readiness ended.
@@ -72,38 +66,12 @@ enum Start {
     Stopped,
 }
 
-impl Cell {
-    pub(crate) fn snapshot(&self) -> SlotStatus {
-        let mut status = self.status.clone();
-        if let Some(process) = &self.process {
-            status.pid = process.stage().pid;
-            status.output = process.output().lines();
-        }
-        status
-    }
-}
-
-pub(crate) fn lock(cell: &Mutex<Cell>) -> MutexGuard<'_, Cell> {
-    cell.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Slot {
     pub(crate) fn new(shared: Arc<Shared>, slot: u16) -> Self {
-        let status = SlotStatus {
-            slot,
-            generation: 0,
-            state: SlotState::Starting,
-            pid: None,
-            address: None,
-            restarts: 0,
-            started_unix: 0,
-            last_exit: None,
-            output: Vec::new(),
-        };
-        Self { shared, slot, cell: Arc::new(Mutex::new(Cell { status, process: None })) }
+        Self { shared, slot, cell: Arc::new(Cell::new(slot)) }
     }
 
-    pub(crate) fn cell(&self) -> Arc<Mutex<Cell>> {
+    pub(crate) fn cell(&self) -> Arc<Cell> {
         Arc::clone(&self.cell)
     }
 
@@ -127,7 +95,7 @@ impl Slot {
             // Told to stop: out at once.
             let _ = timeout(wait, self.shared.stop.cancelled()).await;
         }
-        self.set_state(SlotState::Stopped);
+        self.cell.set_state(SlotState::Stopped);
     }
 
     /// One process from start to end. Returns how long it was ready, if it ever was.
@@ -136,12 +104,12 @@ impl Slot {
         let mut launched = match self.shared.spawner.launch(id) {
             Ok(launched) => launched,
             Err(seen) => {
-                self.begin(id, None);
+                self.cell.begin(id, None);
                 self.failed_start(id, began, None, Progress { phase: Phase::Spawn, seen }, None);
                 return None;
             }
         };
-        self.begin(id, Some(launched.process.clone()));
+        self.cell.begin(id, Some(launched.process.clone()));
         let mut progress = Progress { phase: Phase::Spawn, seen: "its keeper was not started".into() };
         match self.wait_ready(&launched, &mut progress, began).await {
             Start::Ready(Answered { address, headers }) => {
@@ -196,11 +164,7 @@ impl Slot {
     ) -> Duration {
         let Shared { server, events, workers, first_starts, .. } = &*self.shared;
         let since = Instant::now();
-        {
-            let mut cell = lock(&self.cell);
-            cell.status.state = SlotState::Ready;
-            cell.status.address = Some(worker.address.to_string());
-        }
+        self.cell.ready(&worker.address);
         tracing::info!(
             server,
             slot = self.slot,
@@ -233,7 +197,7 @@ impl Slot {
 
     /// Asks a process to end, and kills its group if it does not.
     async fn end(&self, process: &Process) -> Exit {
-        self.set_state(SlotState::Draining);
+        self.cell.set_state(SlotState::Draining);
         process.order(Order::Signal(Signal::SIGTERM as i32));
         match timeout(self.shared.times.stop_timeout, process.exited()).await {
             Ok(exit) => exit,
@@ -250,16 +214,6 @@ impl Slot {
         }
     }
 
-    fn begin(&self, id: WorkerId, process: Option<Process>) {
-        let mut cell = lock(&self.cell);
-        cell.process = process;
-        let status = &mut cell.status;
-        status.state = SlotState::Starting;
-        status.generation = id.generation;
-        status.restarts = id.generation - 1;
-        status.started_unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    }
-
     fn ended(&self, id: WorkerId, report: &ExitReport) {
         let text = format!("{id} {} after {:.1} s", report.exit, report.ready_for.as_secs_f64());
         if report.asked_for {
@@ -267,10 +221,7 @@ impl Slot {
         } else {
             tracing::error!(server = self.shared.server, slot = self.slot, "worker {text}");
         }
-        let mut cell = lock(&self.cell);
-        cell.status.state = if report.asked_for { SlotState::Stopped } else { SlotState::Failed };
-        cell.status.address = None;
-        cell.status.last_exit = Some(text);
+        self.cell.ended(if report.asked_for { SlotState::Stopped } else { SlotState::Failed }, text);
     }
 
     fn failed_start(
@@ -295,18 +246,10 @@ impl Slot {
         if !self.shared.stop.is_cancelled() {
             tracing::error!(server = failure.server, slot = self.slot, "{failure}");
         }
-        {
-            let mut cell = lock(&self.cell);
-            cell.status.state = SlotState::Failed;
-            cell.status.last_exit = Some(format!("{id} did not start: {}", failure.seen));
-        }
+        self.cell.ended(SlotState::Failed, format!("{id} did not start: {}", failure.seen));
         if id.generation == 1 {
             self.shared.first_starts.send_modify(|first| first.failures.push(failure));
         }
-    }
-
-    fn set_state(&self, state: SlotState) {
-        lock(&self.cell).status.state = state;
     }
 }
 

@@ -13,7 +13,7 @@ use super::{
     probe::{Probed, is_listening, probe},
     process::{Label, Process},
     report::Phase,
-    run_dir::RunDir,
+    run_dir::socket_in,
 };
 use crate::{config::ServerConfig, worker_id::WorkerId};
 
@@ -57,14 +57,15 @@ pub(crate) trait Spawner: Send + Sync {
 pub(crate) struct KeeperSpawner {
     pub(crate) server: Arc<ServerConfig>,
     pub(crate) binary: PathBuf,
-    pub(crate) run_dir: RunDir,
+    /// The folder of their sockets.
+    pub(crate) sockets: PathBuf,
 }
 
 #[async_trait]
 impl Spawner for KeeperSpawner {
     fn launch(&self, id: WorkerId) -> Result<Launched, String> {
-        let plan =
-            launch::plan(&self.server, id, self.run_dir.socket(id)).map_err(|error| error.to_string())?;
+        let plan = launch::plan(&self.server, id, socket_in(&self.sockets, id))
+            .map_err(|error| error.to_string())?;
         let command = format!("{} (in {})", plan.spec.argv.join(" "), plan.spec.directory);
         let label = Label { server: self.server.name.clone(), slot: id.slot.to_string() };
         let process = Process::start(self.binary.clone(), plan.spec, label);

@@ -1,10 +1,6 @@
 //! Keeps a server's slots filled.
 
-use std::{
-    io,
-    path::PathBuf,
-    sync::{Arc, Mutex as StdMutex},
-};
+use std::{io, path::PathBuf, sync::Arc};
 
 use http::HeaderMap;
 use tokio::{
@@ -16,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     ExitReport, SlotStatus, StartFailure, Worker, WorkerSet,
     run_dir::RunDir,
-    slot::{Cell, FirstStarts, Shared, Slot, Times, lock},
+    slot::{Cell, FirstStarts, Shared, Slot, Times},
     spawner::{KeeperSpawner, Spawner},
 };
 use crate::{
@@ -37,13 +33,20 @@ pub trait WorkerEvents: Send + Sync {
 /// A server's workers. Dropping it stops them, without waiting.
 pub struct Supervisor {
     shared: Arc<Shared>,
-    cells: Vec<Arc<StdMutex<Cell>>>,
-    tasks: Mutex<Vec<JoinHandle<()>>>,
+    cells: Vec<Arc<Cell>>,
+    running: Mutex<Running>,
+}
+
+/// What ends with [`Supervisor::stop`].
+#[derive(Default)]
+struct Running {
+    tasks: Vec<JoinHandle<()>>,
+    run_dir: Option<RunDir>,
 }
 
 impl Supervisor {
-    /// Starts a server's workers, which join `workers` when they are ready; to be called in a tokio runtime, which has to live until [`Supervisor::stop`] returns.
-    /// `binary` is the `gym-gateway` program, for the keepers.
+    /// Starts a server's workers, which join `workers` when they are ready; to be called in a tokio runtime, which has
+    /// to live until [`Supervisor::stop`] returns. `binary` is the `gym-gateway` program, for the keepers.
     ///
     /// # Errors
     /// The folder for the workers' sockets cannot be made.
@@ -54,8 +57,12 @@ impl Supervisor {
         events: Arc<dyn WorkerEvents>,
         binary: PathBuf,
     ) -> io::Result<Self> {
-        let spawner = KeeperSpawner { server: Arc::clone(&server), binary, run_dir: RunDir::create()? };
-        Ok(Self::with_spawner(&server, gateway, workers, events, Box::new(spawner)))
+        let run_dir = RunDir::create()?;
+        let spawner =
+            KeeperSpawner { server: Arc::clone(&server), binary, sockets: run_dir.path().to_owned() };
+        let mut supervisor = Self::with_spawner(&server, gateway, workers, events, Box::new(spawner));
+        supervisor.running.get_mut().run_dir = Some(run_dir);
+        Ok(supervisor)
     }
 
     pub(crate) fn with_spawner(
@@ -83,7 +90,7 @@ impl Supervisor {
             (0..server.num_workers).map(|slot| Slot::new(Arc::clone(&shared), slot)).collect();
         let cells = slots.iter().map(Slot::cell).collect();
         let tasks = slots.into_iter().map(|slot| tokio::spawn(slot.run())).collect();
-        Self { shared, cells, tasks: Mutex::new(tasks) }
+        Self { shared, cells, running: Mutex::new(Running { tasks, run_dir: None }) }
     }
 
     /// The ready workers.
@@ -93,7 +100,7 @@ impl Supervisor {
 
     /// Every slot, as it is now.
     pub fn status(&self) -> Vec<SlotStatus> {
-        self.cells.iter().map(|cell| lock(cell).snapshot()).collect()
+        self.cells.iter().map(|cell| cell.snapshot()).collect()
     }
 
     /// Waits until one worker is ready.
@@ -124,11 +131,14 @@ impl Supervisor {
     /// Stops all workers: SIGTERM, and after `worker_stop_timeout` SIGKILL for their groups. Returns when all are gone.
     pub async fn stop(&self) {
         self.shared.stop.cancel();
-        for task in self.tasks.lock().await.drain(..) {
+        // A second caller waits for the first.
+        let mut running = self.running.lock().await;
+        for task in running.tasks.drain(..) {
             if let Err(error) = task.await {
                 tracing::error!(server = self.shared.server, "a slot's task failed: {error}");
             }
         }
+        running.run_dir = None;
     }
 }
 

@@ -37,9 +37,9 @@ pub fn value(secret: &str, session_id: &str) -> String {
     sign(secret, &json!({"session_id": session_id}).to_string(), unix())
 }
 
-/// A `Set-Cookie` header as Starlette writes it; the name is the secret.
-pub fn set(name: &str, session: &Session) -> String {
-    cookie::set_cookie(name, &sign(name, &Value::from(session.clone()).to_string(), unix()))
+/// A `Set-Cookie` header as Starlette writes it.
+pub fn set(name: &str, secret: &str, session: &Session) -> String {
+    cookie::set_cookie(name, &sign(secret, &Value::from(session.clone()).to_string(), unix()))
 }
 
 /// An MCP session token; one with many tools is compressed.

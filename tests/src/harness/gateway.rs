@@ -12,7 +12,7 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::{Call, Raw, Workers, admin, binary, log::Log, poll, processes, soon};
+use super::{Call, Raw, Workers, admin, binary, log::Log, poll, processes, setup::SERVER, soon};
 
 /// A gateway's process, its workers' reports and its log. Killed with its workers when dropped.
 #[derive(Debug)]
@@ -78,6 +78,14 @@ impl Gateway {
         *self.front.get().expect("await `front_listens` first")
     }
 
+    /// Waits until the front of that server listens.
+    pub async fn front_of(&self, server: &str) -> SocketAddr {
+        let what = format!("the front of {server} listens");
+        let event =
+            self.log.event(&what, |event| event["message"] == "listening" && event["server"] == server).await;
+        event.and_then(|event| event["address"].as_str()?.parse().ok()).expect(&what)
+    }
+
     /// The admin address.
     pub fn admin(&self) -> SocketAddr {
         *self.admin.get().expect("await `front_listens` first")
@@ -98,9 +106,9 @@ impl Gateway {
     pub async fn ready(&self) {
         self.front_listens().await;
         poll("every worker ready", async || {
-            let workers = admin::status(self).await;
-            let ready = |worker: &Value| worker["state"] == "ready";
-            admin::workers(&workers).iter().all(ready).then_some(())
+            // Before its supervisor runs, a server has no workers at all.
+            let workers = admin::workers(&admin::status(self).await);
+            (!workers.is_empty() && workers.iter().all(|worker| worker["state"] == "ready")).then_some(())
         })
         .await;
     }
@@ -214,6 +222,12 @@ impl Drop for Gateway {
     }
 }
 
+/// The front of the tests' server (`run` names it `server`), or the admin address.
 fn is_listening(event: &Value, admin: bool) -> bool {
-    event["message"] == if admin { "admin listening" } else { "listening" } && event["address"].is_string()
+    let mine = if admin {
+        event["message"] == "admin listening"
+    } else {
+        event["message"] == "listening" && (event["server"] == SERVER || event["server"] == "server")
+    };
+    mine && event["address"].is_string()
 }

@@ -31,10 +31,10 @@ pub async fn gone(pid: u32) {
     poll(&format!("the end of process {pid}"), async || (!runs(pid)).then_some(())).await;
 }
 
-/// Bytes of memory that the process holds (`VmRSS`).
-pub fn resident(pid: u32) -> u64 {
+/// The most memory that the process has ever held, in bytes.
+pub fn peak_memory(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("a running process");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("VmRSS");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("VmHWM");
     line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") * 1024
 }
 

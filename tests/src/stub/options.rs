@@ -51,8 +51,10 @@ pub struct Options {
     pub port: Option<u16>,
     /// `--report`: the socket on which the test listens; none: nothing is reported.
     pub report: Option<PathBuf>,
-    /// `--cookie`: the session cookie's name, and its secret; default `Stub___stub`.
+    /// `--cookie`: the session cookie's name; default `Stub___stub`.
     pub cookie: String,
+    /// `--secret`: what signs it; default: its name.
+    pub secret: Option<String>,
     /// `GYM_WORKER_SLOT`; 0 without it.
     pub slot: u16,
     /// `GYM_WORKER_GENERATION`; 1 without it.
@@ -93,6 +95,7 @@ impl Options {
             "--port" => (self.port, self.socket) = (number(Some(value))?, None),
             "--report" => self.report = Some(value.into()),
             "--cookie" => self.cookie = value,
+            "--secret" => self.secret = Some(value),
             "--only-slot" => self.only_slot = number(Some(value))?,
             "--only-generation" => self.only_generation = number(Some(value))?,
             "--behave" => {
@@ -116,6 +119,11 @@ impl Options {
             (self.port, self.socket) = (u16::try_from(port).ok(), None);
         }
         Ok(())
+    }
+
+    /// The session cookie's secret.
+    pub fn secret(&self) -> &str {
+        self.secret.as_deref().unwrap_or(&self.cookie)
     }
 
     /// Whether this process is to behave so: a behaviour may be limited to one slot or generation.

@@ -84,7 +84,7 @@ pub(super) fn session_of(stub: &Stub, head: &Head) -> Option<String> {
 fn session(stub: &Stub, head: &Head) -> Session {
     let lines = head.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("cookie"));
     let value = lines.filter_map(|(_, line)| cookie::find(line, &stub.options.cookie)).next_back();
-    value.and_then(|value| cookie::read(&stub.options.cookie, &value)).unwrap_or_default()
+    value.and_then(|value| cookie::read(stub.options.secret(), &value)).unwrap_or_default()
 }
 
 /// The reply of a worker that does as it should.
@@ -101,7 +101,9 @@ pub(super) fn respond(stub: &Stub, head: &Head, body: &Body, faults: &Faults) ->
     }
     reply.identify(stub);
     if !(is_probe(head) && stub.options.has(Behaviour::NoProbeCookie)) {
-        reply.headers.push(("Set-Cookie".into(), cookie::set(&stub.options.cookie, &session)));
+        reply
+            .headers
+            .push(("Set-Cookie".into(), cookie::set(&stub.options.cookie, stub.options.secret(), &session)));
     }
     if let Some(body) = faults.get("body") {
         reply.body = body.as_bytes().to_vec();

@@ -99,3 +99,17 @@ mine: {counter: {queue_timeout_seconds: '${n}'}}
     let wrong = folder.load_with(&[text], &[("WORKERS", "many"), ("WAIT", "1")]).unwrap_err().to_string();
     assert!(wrong.contains("num_workers: expected a whole number, got the text \"many\""), "{wrong}");
 }
+
+#[test]
+fn maps_that_hold_each_other_do_not_fill_the_memory() {
+    let mut text = "web: {http_servers: {web: {port: 0, command: [./server], config: '${a0}'}}}\n".to_owned();
+    for level in 0..60 {
+        let next = level + 1;
+        text += &format!("a{level}: {{x: '${{a{next}}}', y: '${{a{next}}}'}}\n");
+    }
+    let errors = Folder::new().errors(&[&(text + "a60: 1\n")]);
+    assert!(
+        errors[0].contains("web.http_servers.web.config: interpolations that contain themselves"),
+        "{errors:?}"
+    );
+}

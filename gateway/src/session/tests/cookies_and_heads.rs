@@ -115,7 +115,7 @@ fn reads_replies() {
     let rule = Rule::new(&config(Kind::Resources));
     let route = rule.route(&Method::POST, "/verify");
     let read = |lines: &[(&'static str, &str)]| {
-        rule.read_reply(route, StatusCode::OK, &headers(lines.iter().copied()))
+        rule.read_reply(route, StatusCode::OK, &headers(lines.iter().copied()), UNIX)
     };
     let set = format!("{COOKIE}={}; path=/", signed("not checked", r#"{"session_id": "t"}"#));
     let reply = read(&[("set-cookie", "a=1"), ("set-cookie", &set), ("x-gym-session", "open")]);
@@ -124,6 +124,24 @@ fn reads_replies() {
     assert_eq!((reply.cookie, reply.sets_cookie, reply.says), (None, true, Some(Says::Ended)));
     let reply = read(&[("set-cookie", "a=1"), ("x-gym-session", "maybe")]);
     assert_eq!((reply.cookie, reply.sets_cookie, reply.says), (None, false, None));
+}
+
+#[test]
+fn the_first_reply_with_a_cookie_of_its_name_teaches_where_no_probe_did() {
+    let mut config = config(Kind::Resources);
+    config.settings.session_cookie = None;
+    let rule = Rule::new(&config);
+    let route = rule.route(&Method::POST, "/seed_session");
+    let other = format!("Agent___other={}", value("o"));
+    assert_eq!(
+        rule.read_reply(route, StatusCode::OK, &headers([("set-cookie", other.as_str())]), UNIX).cookie,
+        None
+    );
+    assert_eq!(rule.cookie_name(), None);
+    let own = format!("{COOKIE}={}", value("a"));
+    let head = headers([("set-cookie", other.as_str()), ("set-cookie", own.as_str())]);
+    assert_eq!(rule.read_reply(route, StatusCode::OK, &head, UNIX).cookie, Some(id("a")));
+    assert_eq!(rule.cookie_name().as_deref(), Some(COOKIE));
 }
 
 #[test]
@@ -151,7 +169,10 @@ fn carries_out_effects() {
 
     let mut head = HeaderMap::new();
     rule.apply(&HeadEffects { drop_cookie: false, add_cookie: Some(id("a")) }, &mut head, UNIX);
-    assert_eq!(rule.read_reply(rule.route(&Method::GET, "/x"), StatusCode::OK, &head).cookie, Some(id("a")));
+    assert_eq!(
+        rule.read_reply(rule.route(&Method::GET, "/x"), StatusCode::OK, &head, UNIX).cookie,
+        Some(id("a"))
+    );
     assert!(head[SET_COOKIE].to_str().unwrap().ends_with("; Path=/; SameSite=Lax"));
 }
 

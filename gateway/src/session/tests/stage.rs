@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use http::{HeaderMap, Method, StatusCode};
 
-use super::super::{By, Dispatch, Refusal, Rule, SessionTable, Ticket};
+use super::super::{By, Dispatch, Rule, SessionTable, Ticket};
 use super::{COOKIE, UNIX, headers, id, token, value};
 use crate::{config::ServerConfig, worker_id::WorkerId};
 
@@ -93,7 +93,7 @@ impl Stage {
             }
         }
         let ticket = self.tickets.get_mut(tag).unwrap();
-        let reply = self.rule.read_reply(ticket.route, status, &head);
+        let reply = self.rule.read_reply(ticket.route, status, &head, super::UNIX);
         let effects = self.table.reply(ticket, &reply, self.now);
         match (effects.add_cookie, effects.drop_cookie) {
             (None, false) => String::new(),
