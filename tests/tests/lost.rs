@@ -210,3 +210,28 @@ async fn nothing_that_a_dead_worker_forked_is_left() {
         gateway.finish().await;
     }
 }
+
+#[tokio::test]
+async fn an_upload_whose_worker_dies_is_answered_without_a_reset() {
+    const LENGTH: usize = 20 << 20;
+    let gateway = setup().start().await;
+    let owner = gateway.seed("s").await;
+    let mut client = gateway.raw().await;
+    let call = gateway.post("/increment").session("s").header("content-length", LENGTH.to_string());
+    client.send(call.head_bytes()).await;
+    let chunk = vec![b'x'; 1 << 20];
+    client.send(&chunk).await;
+    poll("the upload is in flight", async || {
+        (admin::metrics(&gateway).await.sum(metric::IN_FLIGHT, &[]) == 1.0).then_some(())
+    })
+    .await;
+    kill(&gateway, owner).await;
+    // Written to its end before the reply is read, as aiohttp may.
+    for _ in 1..LENGTH / chunk.len() {
+        client.send(&chunk).await;
+    }
+    client.answer().await.assert_refused(410, "session_lost");
+    drop(client);
+    back(&gateway, owner, 2).await;
+    gateway.finish().await;
+}

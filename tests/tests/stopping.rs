@@ -1,7 +1,7 @@
 //! SIGTERM, SIGINT and SIGKILL: what ends, in which order, and that nothing is left.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails where it stands")]
 
-use gym_gateway_tests::harness::{Gateway, Setup, admin, poll, processes};
+use gym_gateway_tests::harness::{Gateway, Http2, Setup, admin, poll, processes};
 use nix::sys::signal::Signal;
 use tokio::net::TcpStream;
 
@@ -39,6 +39,20 @@ async fn requests_in_flight_finish() {
         gateway.stopped().await;
         assert_eq!(gateway.workers.count_of("sigterm", |_| true).len(), 2);
     }
+}
+
+#[tokio::test]
+async fn http2_streams_in_flight_finish_too() {
+    let gateway = Setup::resources().start().await;
+    let mut client = Http2::connect(gateway.front()).await;
+    let call = gateway.post("/increment").session("s").tag("t").fault("gate=go");
+    let held = tokio::spawn(async move { client.send(&call).await });
+    gateway.workers.tagged("waiting", "t").await;
+    gateway.signal(Signal::SIGTERM);
+    refuses_connections(&gateway).await;
+    gateway.workers.open("go").await;
+    held.await.unwrap().assert(200);
+    gateway.stopped().await;
 }
 
 #[tokio::test]
