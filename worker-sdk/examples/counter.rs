@@ -3,6 +3,7 @@
 //! The twin of NeMo Gym's `example_session_state_mgmt`. Alone: `cargo run --example counter -- --port 8000`;
 //! as four workers: `gym-gateway run --num-workers 4 --listen 127.0.0.1:8000 -- target/debug/examples/counter`.
 
+use std::io::{IsTerminal, stderr};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -139,7 +140,8 @@ async fn whoami() -> Json<Value> {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
-    tracing_subscriber::fmt().with_writer(std::io::stderr).init();
+    // The gateway takes the lines apart: no colours for it.
+    tracing_subscriber::fmt().with_writer(stderr).with_ansi(stderr().is_terminal()).init();
     match serve(router(SessionCookie::from_env("CounterResourcesServer", "counter"))).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
