@@ -55,13 +55,14 @@ async fn one_worker_of_two_that_exits_at_once_is_tried_again() {
 
 #[tokio::test]
 async fn a_worker_that_never_listens_or_never_answers() {
-    for behaviour in ["never-listen", "never-answer", "unready"] {
+    let cases = [("never-listen", "listen"), ("never-answer", "GET /readyz"), ("unready", "503")];
+    for (behaviour, seen) in cases {
         for on_port in [false, true] {
             let setup =
                 Setup::resources().set("start_timeout_seconds", 1).gateway("worker_stop_timeout_seconds", 1);
             let setup = if on_port { setup.on_port() } else { setup };
             let gateway = setup.stub(&format!("--behave {behaviour}")).launch();
-            says(&fails(&gateway).await, &["stub", "start_timeout_seconds"]);
+            says(&fails(&gateway).await, &["stub", seen, "start_timeout_seconds"]);
         }
     }
 }
