@@ -86,7 +86,10 @@ impl Service for Workers {
     async fn start_service(&mut self, _fds: Option<ListenFds>, _shutdown: ShutdownWatch, _listeners: usize) {
         let plant = self.plant.clone();
         if let Err(why) = self.start().await {
-            plant.fail(why);
+            // A worker that a stop has ended did not fail.
+            if !plant.shared.stop.begun.is_cancelled() {
+                plant.fail(why);
+            }
             return;
         }
         let names: Vec<_> = plant.servers.iter().map(|server| server.config.name.as_str()).collect();

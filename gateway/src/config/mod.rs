@@ -78,15 +78,19 @@ fn config(context: &Context<'_>, root: &Node) -> Option<Config> {
         }
     }
     if found.servers.is_empty() && context.problems.is_empty() {
-        context.problems.general(nothing_to_serve(&found.left_to_gym));
+        context.problems.general(nothing_to_serve(context.problems.files(), &found.left_to_gym));
     }
     Some(Config { gateway, servers: found.servers, left_to_gym: found.left_to_gym })
 }
 
-fn nothing_to_serve(left_to_gym: &[String]) -> String {
+fn nothing_to_serve(files: &[PathBuf], left_to_gym: &[String]) -> String {
+    let files = files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ");
     let hint = "a server is served if its block `{name: {kind: {implementation: {...}}}}` has a `port`";
     match left_to_gym {
-        [] => format!("no server to serve: the files describe none; {hint}"),
-        names => format!("no server to serve: {hint}; without one, and so left to Gym: {}", names.join(", ")),
+        [] => format!("{files}: no server to serve, since none is described; {hint}"),
+        names => format!(
+            "{files}: no server to serve: {hint}; without one, and so left to Gym: {}",
+            names.join(", ")
+        ),
     }
 }

@@ -40,6 +40,11 @@ impl Problems {
         self.found.borrow_mut().push((Position::default(), what.into()));
     }
 
+    /// The files, as they were named.
+    pub(crate) fn files(&self) -> &[PathBuf] {
+        &self.files
+    }
+
     /// Whether nothing is wrong so far.
     pub(crate) fn is_empty(&self) -> bool {
         self.found.borrow().is_empty()

@@ -116,6 +116,8 @@ async fn run(
             connections.fetch_sub(1, Ordering::Relaxed);
         }));
     }
+    // The acceptors are gone; what they dealt goes on until the stop is over, and ends with this runtime.
+    core.shared.stop.connections.wait().await;
 }
 
 async fn prune(pool: Pool, servers: Vec<Arc<ServerState>>) {

@@ -72,7 +72,7 @@ pub async fn ask(server: &ServerConfig, binary: &Path) -> Result<Asked, Refused>
     let refused = |seen, output| Refused { server: server.name.clone(), num_workers, seen, output };
     let plan = plan_gym(server, GymRun { num_workers, dry_run: true })
         .map_err(|error| refused(format!("it could not be asked: {error}"), Vec::new()))?;
-    let label = Label { server: server.name.clone(), slot: "dry run".into() };
+    let label = Label { server: server.name.clone(), slot: None };
     let process = Process::start(binary.to_owned(), plan.spec, label);
     let seen = outcome(&process, server.settings.start_timeout).await;
     process.gone().await;

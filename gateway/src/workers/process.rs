@@ -48,8 +48,8 @@ pub(crate) struct ProcessDriver {
 #[derive(Clone, Debug)]
 pub(crate) struct Label {
     pub(crate) server: String,
-    /// The slot's number, or what the process is for.
-    pub(crate) slot: String,
+    /// The slot; `None`: a dry run.
+    pub(crate) slot: Option<u16>,
 }
 
 impl Process {
@@ -180,7 +180,7 @@ impl ProcessDriver {
     }
 
     async fn end(&self, keeper: Keeper, label: &Label) {
-        let (server, slot) = (&label.server, &label.slot);
+        let (server, slot) = (&label.server, label.slot);
         let mut exit = Exit::Unknown("ended unseen".into());
         match keeper.end().await {
             Ok(ending) => {

@@ -67,7 +67,7 @@ impl Spawner for KeeperSpawner {
         let plan = launch::plan(&self.server, id, socket_in(&self.sockets, id))
             .map_err(|error| error.to_string())?;
         let command = format!("{} (in {})", plan.spec.argv.join(" "), plan.spec.directory);
-        let label = Label { server: self.server.name.clone(), slot: id.slot.to_string() };
+        let label = Label { server: self.server.name.clone(), slot: Some(id.slot) };
         let process = Process::start(self.binary.clone(), plan.spec, label);
         Ok(Launched { process, places: plan.places, command })
     }
@@ -75,6 +75,7 @@ impl Spawner for KeeperSpawner {
     async fn ready(&self, launched: &Launched, progress: &mut Progress) -> Answered {
         *progress = Progress { phase: Phase::Exec, seen: "its command was not run".into() };
         launched.process.started().await;
+        *progress = nothing_listens(launched);
         loop {
             if let Some(answered) = ask(launched, progress).await {
                 return answered;
@@ -98,6 +99,8 @@ async fn ask(launched: &Launched, progress: &mut Progress) -> Option<Answered> {
             elsewhere = Some(why);
             continue;
         }
+        *progress =
+            Progress { phase: Phase::Probe, seen: format!("it listens and does not answer at {address}") };
         match probe(&address).await {
             Probed::Ready(headers) => return Some(Answered { address, headers }),
             Probed::NotReady(seen) => {
@@ -107,9 +110,15 @@ async fn ask(launched: &Launched, progress: &mut Progress) -> Option<Answered> {
             Probed::NotListening => {}
         }
     }
-    let seen = elsewhere.unwrap_or_else(|| format!("nothing listens at {}", launched.places));
-    *progress = Progress { phase: Phase::Listen, seen };
+    *progress = match elsewhere {
+        Some(seen) => Progress { phase: Phase::Listen, seen },
+        None => nothing_listens(launched),
+    };
     None
+}
+
+fn nothing_listens(launched: &Launched) -> Progress {
+    Progress { phase: Phase::Listen, seen: format!("nothing listens at {}", launched.places) }
 }
 
 /// A port must be listened on by the worker, or by what it forked. (Its socket's folder is closed to others.)

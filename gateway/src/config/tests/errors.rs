@@ -20,8 +20,8 @@ fn table() -> Vec<(String, Vec<&'static str>)> {
         ("[1, 2]".into(), vec!["a.yaml:1: expected a map of servers at the top, got a list of 2"]),
         ("a: 1\n---\nb: 2\n".into(), vec!["a.yaml:2: a second YAML document: keep one document in a file"]),
         ("a: 1\nb: 2\na: 3\n".into(), vec!["a.yaml:3: the key `a` stands twice, here and in line 1: keep one"]),
-        ("".into(), vec!["no server to serve: the files describe none; a server is served if its block `{name: {kind: {implementation: {...}}}}` has a `port`"]),
-        (block(""), vec!["no server to serve: a server is served if its block `{name: {kind: {implementation: {...}}}}` has a `port`; without one, and so left to Gym: counter"]),
+        ("".into(), vec!["a.yaml: no server to serve, since none is described; a server is served if its block `{name: {kind: {implementation: {...}}}}` has a `port`"]),
+        (block(""), vec!["a.yaml: no server to serve: a server is served if its block `{name: {kind: {implementation: {...}}}}` has a `port`; without one, and so left to Gym: counter"]),
         // Types and ranges.
         (block("port: 8000\nnum_workers: four"), vec!["a.yaml:6: counter.resources_servers.counter.num_workers: expected a whole number, got the text \"four\""]),
         (block("port: 8000\nnum_workers: 0"), vec!["a.yaml:6: counter.resources_servers.counter.num_workers: expected a whole number from 1 to 1024, got the number 0"]),
