@@ -3,9 +3,12 @@
 mod aliases;
 mod cases;
 mod cookies_and_heads;
+mod counting;
+mod exits_and_time;
 mod histories;
 
 mod model;
+mod script;
 mod stage;
 mod threads;
 

@@ -1,5 +1,7 @@
 //! Random histories against a simple model: one map, no timers, no shards.
 
+mod ops;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use http::{Method, StatusCode};
@@ -10,56 +12,7 @@ use super::super::{
 };
 use super::{config, id};
 use crate::{config::Kind, worker_id::WorkerId};
-
-const NAMES: [&str; 4] = ["a", "b", "c", "d"];
-const WINDOW: u64 = 300_000;
-const IDLE: u64 = 86_400_000;
-const RETENTION: u64 = 86_400_000;
-
-#[derive(Clone, Debug)]
-enum Op {
-    /// A request that names this session (`None`: none) on this route.
-    Send {
-        name: Option<usize>,
-        route: usize,
-    },
-    Answer {
-        which: usize,
-        status: usize,
-        cookie: Option<usize>,
-        says: Option<Says>,
-    },
-    Over(usize),
-    Finish(usize),
-    Withdraw(usize),
-    Exit(u16),
-    /// Time goes by, in tenths of a second.
-    Pass(u64),
-}
-
-const ROUTES: [&str; 8] =
-    ["/seed_session", "/reset", "/step", "/verify", "/close_session", "/close", "/tool", "/health"];
-const STATUSES: [StatusCode; 4] = [
-    StatusCode::OK,
-    StatusCode::NOT_FOUND,
-    StatusCode::UNPROCESSABLE_ENTITY,
-    StatusCode::INTERNAL_SERVER_ERROR,
-];
-
-fn op() -> impl Strategy<Value = Op> {
-    let says = prop_oneof![6 => Just(None), 1 => Just(Some(Says::Open)), 1 => Just(Some(Says::Ended))];
-    let name = || proptest::option::weighted(0.8, 0..NAMES.len());
-    prop_oneof![
-        8 => (name(), 0..ROUTES.len()).prop_map(|(name, route)| Op::Send { name, route }),
-        6 => (any::<usize>(), prop_oneof![4 => Just(0_usize), 1 => 1..4_usize], name(), says)
-            .prop_map(|(which, status, cookie, says)| Op::Answer { which, status, cookie, says }),
-        1 => any::<usize>().prop_map(Op::Over),
-        6 => any::<usize>().prop_map(Op::Finish),
-        1 => any::<usize>().prop_map(Op::Withdraw),
-        1 => (0..2_u16).prop_map(Op::Exit),
-        1 => prop_oneof![4 => 1..4_000_u64, 1 => 1..1_000_000_u64].prop_map(Op::Pass),
-    ]
-}
+use ops::{IDLE, NAMES, Op, RETENTION, ROUTES, STATUSES, WINDOW, op};
 
 /// A session, as design and table of events have it.
 #[derive(Clone, Debug)]

@@ -1,0 +1,191 @@
+//! Histories of what happens without a request: exits, and time.
+
+use super::{
+    config,
+    script::{CLOSE, SEED, Step::*, TOOL, tell, tell_on},
+    stage::Stage,
+};
+use crate::{config::Kind, worker_id::WorkerId};
+
+#[test]
+fn when_the_owner_exits() {
+    tell(
+        Kind::Resources,
+        "claimed and open are lost, in flight or not",
+        &[
+            Send("none", "POST /mcp", "0.1"),
+            Play(SEED, "200", "0.1 add a"),
+            Play("POST /seed_session body=b", "200", "1.1 add b"),
+            Play("POST /seed_session body=c", "500", "0.1"),
+            Send("1", TOOL, "0.1"),
+            Exit(0),
+            Cut("1", "session_lost"),
+            Cut("none", "worker_error"),
+            End("1"),
+            End("none"),
+            Send("2", TOOL, "session_lost"),
+            Send("2", SEED, "session_lost"),
+            Send("2", CLOSE, "session_lost"),
+            Send("2", "POST /mcp token=a", "session_lost"),
+            Send("2", "POST /tool cookie=c", "session_lost"),
+            Play("POST /tool cookie=b", "200", "1.1"),
+            Play("GET /health cookie=a", "200", "0.2"),
+            Pass(86_399),
+            Send("2", TOOL, "session_lost"),
+            Pass(1),
+            Send("2", TOOL, "0.2"),
+        ],
+    );
+    tell(
+        Kind::Resources,
+        "ended stays with the dead",
+        &[
+            Play(CLOSE, "200", "0.1"),
+            Play("POST /verify cookie=b", "200 cookie=b", "0.1"),
+            Exit(0),
+            State("a", "ended 0.1 fenced"),
+            Send("1", SEED, "session_closed"),
+            Send("1", CLOSE, "session_lost"),
+            Send("1", TOOL, "session_lost"),
+            Send("1", "POST /seed_session body=b", "session_lost"),
+            Play("GET /health cookie=a", "200", "0.2"),
+            Pass(300),
+            Send("1", SEED, "0.2"),
+        ],
+    );
+    tell(
+        Kind::Resources,
+        "what comes late changes nothing",
+        &[
+            Send("2", "POST /tool", "0.1"),
+            Send("1", SEED, "0.1"),
+            Exit(0),
+            Answer("1", "200 cookie=t", ""),
+            Answer("2", "200 cookie=u", ""),
+            State("a", "lost"),
+            State("t", "none"),
+            State("u", "none"),
+            Over("1"),
+            End("1"),
+            End("2"),
+            State("a", "lost"),
+        ],
+    );
+    tell(
+        Kind::Resources,
+        "a claim that never reached the worker is free",
+        &[Send("1", SEED, "0.1"), Exit(0), Withdraw("1", true), Send("1", SEED, "0.2")],
+    );
+    tell(
+        Kind::Resources,
+        "but not if another request did",
+        &[
+            Send("1", SEED, "0.1"),
+            Send("2", SEED, "0.1"),
+            Exit(0),
+            Withdraw("1", true),
+            Send("1", SEED, "session_lost"),
+        ],
+    );
+}
+
+#[test]
+fn a_worker_that_has_exited_gets_no_claim() {
+    let mut stage = Stage::new(&config(Kind::Resources));
+    stage.table.owner_exited(WorkerId { slot: 0, generation: 1 }, 0);
+    // The choice is made from a snapshot that still has it.
+    assert_eq!(stage.send("1", SEED), "wait");
+    assert_eq!(stage.send("1", "POST /tool"), "wait");
+    stage.ready[0] = None;
+    assert_eq!(stage.send("1", SEED), "1.1");
+    stage.ready[1] = None;
+    assert_eq!(stage.send("2", "POST /seed_session body=b"), "wait");
+    assert_eq!(stage.state("b"), "none");
+}
+
+#[test]
+fn time() {
+    tell(
+        Kind::Resources,
+        "open and idle",
+        &[
+            Play(SEED, "200", "0.1 add a"),
+            Pass(86_399),
+            Play(TOOL, "200", "0.1"),
+            Pass(86_399),
+            State("a", "open 0.1"),
+            Send("1", TOOL, "0.1"),
+            Pass(200_000),
+            State("a", "open 0.1 in flight 1"),
+            End("1"),
+            Pass(86_399),
+            State("a", "open 0.1"),
+            Pass(1),
+            State("a", "lost"),
+            Send("2", TOOL, "session_lost"),
+        ],
+    );
+    tell(
+        Kind::Resources,
+        "the window begins with the last request",
+        &[
+            Play(CLOSE, "200", "0.1"),
+            Pass(299),
+            Play(CLOSE, "200", "0.1"),
+            Pass(299),
+            State("a", "ended 0.1 fenced"),
+            Send("1", CLOSE, "0.1"),
+            Pass(1_000),
+            State("a", "ended 0.1 fenced in flight 1"),
+            End("1"),
+            Pass(300),
+            State("a", "none"),
+        ],
+    );
+    let mut short = config(Kind::Resources);
+    short.settings.session_idle_timeout = std::time::Duration::from_secs(10);
+    tell_on(
+        Stage::new(&short),
+        "open for shorter than the window",
+        &[Play(SEED, "200", "0.1 add a"), Pass(9), State("a", "open 0.1"), Pass(1), State("a", "lost")],
+    );
+}
+
+#[test]
+fn generic_servers() {
+    tell(
+        Kind::Generic,
+        "any reply below 500 uses the session",
+        &[
+            Play("GET / raw=k", "500", "0.1"),
+            State("k", "none"),
+            Play("GET / raw=k", "404", "0.1"),
+            State("k", "none"),
+            Play("GET / raw=k", "403", "0.1"),
+            State("k", "claimed 0.1"),
+            Pass(86_399),
+            State("k", "claimed 0.1"),
+            Pass(1),
+            State("k", "none"),
+            Play("GET /", "200 raw=own", "0.1"),
+            Play("GET /x raw=own", "200", "0.1"),
+        ],
+    );
+    let mut config = config(Kind::Generic);
+    config.settings.session_start_routes = vec!["/begin".into()];
+    config.settings.session_end_routes = vec!["/finish".into()];
+    tell_on(
+        Stage::new(&config),
+        "with routes of the config",
+        &[
+            Play("POST /begin", "200 raw=k", "0.1"),
+            State("k", "open 0.1"),
+            Play("POST /finish raw=k", "200", "0.1"),
+            State("k", "ended 0.1"),
+            Play("GET /x raw=l", "200", "0.1"),
+            Pass(300),
+            State("k", "none"),
+            State("l", "none"),
+        ],
+    );
+}
