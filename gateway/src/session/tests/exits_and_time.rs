@@ -189,3 +189,28 @@ fn generic_servers() {
         ],
     );
 }
+
+#[test]
+fn a_mark_is_enough_for_requests_until_the_sweep_comes() {
+    let mut stage = Stage::new(&config(Kind::Resources));
+    let gone = WorkerId { slot: 0, generation: 1 };
+    stage.play(SEED, "200 cookie=t");
+    stage.send("1", TOOL);
+    stage.play("POST /seed_session body=b", "200");
+    assert_eq!(stage.send("2", "POST /seed_session body=c"), "0.1");
+    stage.table.mark_exited(gone);
+    stage.ready[0] = Some(2);
+    assert_eq!(stage.after_exit("1"), "session_lost");
+    stage.answer("1", "200 says=ended");
+    assert_eq!(stage.state("a"), "open 0.1 in flight 1", "what comes late changes nothing");
+    assert_eq!(stage.send("3", TOOL), "session_lost");
+    assert_eq!(stage.send("3", "POST /tool cookie=t"), "session_lost");
+    assert_eq!(stage.play("GET /health cookie=a", "200"), "0.2");
+    assert_eq!(stage.play("POST /tool cookie=b", "200"), "1.1");
+    stage.end("1");
+    stage.table.owner_exited(gone, stage.now);
+    assert_eq!((stage.state("a").as_str(), stage.state("t").as_str()), ("lost", "lost"));
+    assert!(stage.withdraw("2"), "never reached its worker, so it is free");
+    assert_eq!(stage.state("c"), "none");
+    assert_eq!(stage.table.load(gone), 0);
+}
