@@ -2,6 +2,9 @@
 //!
 //! `cargo bench -p gym-gateway --bench session`; the resident memory is printed before criterion's figures.
 
+// What fails here fails the benchmark, as in a test.
+#![allow(clippy::expect_used)]
+
 use std::{hint::black_box, time::Duration};
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
