@@ -2,11 +2,8 @@
 
 use std::{collections::BTreeSet, path::Path, time::Duration};
 
-use gym_gateway_tests::harness::{Gateway, admin, processes};
+use gym_gateway_tests::harness::{Gateway, admin, processes, setup::SERVER};
 use serde_json::{Value, json};
-
-/// The server's name in the config: it names the session cookie too.
-pub(crate) const SERVER: &str = "resources";
 
 /// How many workers it has.
 const WORKERS: usize = 4;
@@ -25,11 +22,16 @@ pub(crate) struct Front {
 impl Front {
     /// Starts the gateway from a NeMo Gym YAML with `num_workers: 4`, and waits until every worker is ready.
     pub(crate) async fn start(python: &Path, implementation: &str, settings: Value) -> Self {
+        Self::start_with(python, implementation, settings, json!({})).await
+    }
+
+    /// The same, with settings of the gateway's own for the server.
+    pub(crate) async fn start_with(python: &Path, implementation: &str, settings: Value, own: Value) -> Self {
         let mut mark = String::new();
         let gateway = Gateway::launch(|folder| {
             mark = format!("marked {}", folder.display());
             let file = folder.join("gym.yaml");
-            let config = config(python, implementation, settings, &mark);
+            let config = config(python, implementation, [&settings, &own], &mark);
             std::fs::write(&file, config.to_string()).expect("write the config");
             vec!["serve".into(), file.display().to_string()]
         });
@@ -57,23 +59,14 @@ impl Front {
 
     /// The workers as the admin address tells them, by slot.
     pub(crate) async fn workers(&self) -> Vec<Value> {
-        let server = self.server().await;
-        server["workers"].as_array().cloned().unwrap_or_else(|| panic!("no workers in {server}"))
+        admin::workers(&admin::status(&self.gateway).await)
     }
 
     /// How many sessions were lost since the start.
     pub(crate) async fn sessions_lost(&self) -> u64 {
-        let server = self.server().await;
-        server["sessions_lost"].as_u64().unwrap_or_else(|| panic!("no sessions_lost in {server}"))
-    }
-
-    async fn server(&self) -> Value {
         let status = admin::status(&self.gateway).await;
-        let mut servers = status["servers"].as_array().into_iter().flatten();
-        servers
-            .find(|server| server["name"] == SERVER)
-            .cloned()
-            .unwrap_or_else(|| panic!("no {SERVER} in {status}"))
+        let lost = &status["servers"][0]["sessions_lost"];
+        lost.as_u64().unwrap_or_else(|| panic!("no sessions_lost in {status}"))
     }
 
     /// A field of one worker that is a number: `pid`, `generation`.
@@ -145,8 +138,8 @@ impl Front {
     }
 }
 
-fn config(python: &Path, implementation: &str, settings: Value, mark: &str) -> Value {
-    let mut block = json!({
+fn config(python: &Path, implementation: &str, [settings, own]: [&Value; 2], mark: &str) -> Value {
+    let block = json!({
         "entrypoint": "app.py",
         "host": "127.0.0.1",
         "port": 0,
@@ -154,13 +147,17 @@ fn config(python: &Path, implementation: &str, settings: Value, mark: &str) -> V
         "domain": "agent",
         "description": mark,
     });
-    for (key, value) in settings.as_object().into_iter().flatten() {
+    json!({
+        SERVER: {"resources_servers": {implementation: merged(block, settings)}},
+        "gateway": {"admin": "127.0.0.1:0", "servers": {SERVER: merged(json!({"python": python}), own)}},
+    })
+}
+
+fn merged(mut block: Value, more: &Value) -> Value {
+    for (key, value) in more.as_object().into_iter().flatten() {
         block[key] = value.clone();
     }
-    json!({
-        SERVER: {"resources_servers": {implementation: block}},
-        "gateway": {"admin": "127.0.0.1:0", "servers": {SERVER: {"python": python}}},
-    })
+    block
 }
 
 /// All processes of the machine.

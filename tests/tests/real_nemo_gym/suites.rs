@@ -29,6 +29,27 @@ async fn contract() {
     every_episode_is_ok("contract", "example_single_tool_call", json!({}), &["contract"]).await;
 }
 
+/// What the suites above are worth: the same gateway told to balance without owners loses most episodes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_owners_most_episodes_are_lost() {
+    let Some(python) = peers::python("without_owners_most_episodes_are_lost") else { return };
+    let _alone = alone().await;
+    let balanced = json!({"routes_sessions_to_owner": false});
+    let front = Front::start_with(python, "example_session_state_mgmt", json!({}), balanced).await;
+    let suite = Suite {
+        name: "counter",
+        server: None,
+        episodes: 40,
+        concurrency: 16,
+        observability: false,
+        model_delay_ms: 0,
+    };
+    let outcomes = suite.play(front.gateway().front().port(), python).await;
+    let failed = Outcome::failures(&outcomes).len();
+    assert!(failed > 20, "only {failed} of {} episodes were lost", outcomes.len());
+    front.stop().await;
+}
+
 async fn every_episode_is_ok(test: &str, implementation: &str, settings: Value, suites: &[&str]) {
     let Some(python) = peers::python(test) else { return };
     let _alone = alone().await;
