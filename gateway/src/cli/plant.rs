@@ -152,6 +152,9 @@ impl WorkerEvents for Events {
     }
 
     fn exited(&self, worker: WorkerId, _report: &ExitReport) {
-        self.server.sessions.owner_exited(worker, self.clock.now());
+        // From here on its sessions get 410. To note each as lost takes a second where there are a million.
+        self.server.sessions.mark_exited(worker);
+        let (server, now) = (self.server.clone(), self.clock.now());
+        tokio::task::spawn_blocking(move || server.sessions.owner_exited(worker, now));
     }
 }

@@ -90,7 +90,7 @@ impl<'a> Dispatcher<'a> {
                     None => {
                         let gone = ticket.worker;
                         server.sessions.withdraw(ticket, now);
-                        server.sessions.owner_exited(gone, now);
+                        server.sessions.mark_exited(gone);
                     }
                 },
             }
