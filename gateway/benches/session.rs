@@ -191,7 +191,7 @@ fn heads(criterion: &mut Criterion) {
         bencher.iter(|| bench.rule.name(route, black_box(&head), None, None, UNIX));
     });
     criterion.bench_function("rule: read a reply's cookie", |bencher| {
-        bencher.iter(|| bench.rule.read_reply(route, StatusCode::OK, black_box(&reply), UNIX));
+        bencher.iter(|| bench.rule.read_reply(route, StatusCode::OK, black_box(&reply), || UNIX));
     });
 }
 

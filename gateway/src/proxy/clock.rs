@@ -16,7 +16,12 @@ impl Clock {
 
     /// Milliseconds since the start.
     pub fn now(&self) -> Millis {
-        u64::try_from(self.0.elapsed().as_millis()).unwrap_or(u64::MAX)
+        self.at(Instant::now())
+    }
+
+    /// Milliseconds from the start to `instant`.
+    pub fn at(&self, instant: Instant) -> Millis {
+        u64::try_from(instant.duration_since(self.0).as_millis()).unwrap_or(u64::MAX)
     }
 
     /// Seconds since 1970; 0 on a machine whose clock is set before that.

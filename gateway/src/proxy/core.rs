@@ -1,28 +1,28 @@
 //! One core: a single-threaded runtime with its own client and worker connections.
 
 use std::{
+    cell::Cell,
     convert::Infallible,
-    future::Future,
+    future::{Future, poll_fn},
     net::{SocketAddr, TcpStream as StdTcpStream},
     rc::Rc,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
+    task::Poll,
     time::Duration,
 };
 
 use http::{Request, Response, Version, header::EXPECT};
 use hyper::{body::Incoming, service::service_fn, upgrade::OnUpgrade};
-use hyper_util::{
-    rt::{TokioIo, TokioTimer},
-    server::conn::auto,
-};
+use hyper_util::{rt::TokioIo, server::conn::auto};
 use tokio::{net::TcpStream, sync::mpsc, time::MissedTickBehavior};
 
 use super::{
     body::RequestBody,
     client_io::{ClientIo, Unread},
+    connections::{Connections, Order, Requests},
     exchange::Exchange,
     headers::Peer,
     observe::{Account, CoreObserver},
@@ -31,8 +31,8 @@ use super::{
     state::{ServerState, Shared},
 };
 
-/// How often idle worker connections are looked over.
-const PRUNE_EVERY: Duration = Duration::from_secs(1);
+/// How often idle connections are looked over.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// A client's connection, dealt to a core.
 pub(super) struct Accepted {
@@ -96,6 +96,7 @@ pub(super) struct Core {
     pub(super) shared: Arc<Shared>,
     pub(super) pool: Pool,
     pub(super) observer: Rc<CoreObserver>,
+    pub(super) connections: Rc<Connections>,
 }
 
 async fn run(
@@ -105,9 +106,9 @@ async fn run(
     connections: Arc<AtomicUsize>,
 ) {
     let observer = Rc::new(CoreObserver::new(shared.observer.clone()));
-    let core = Rc::new(Core { shared, pool: Pool::default(), observer });
-    let pool = core.pool.clone();
-    tokio::task::spawn_local(prune(pool, servers));
+    let core = Rc::new(Core { shared, pool: Pool::default(), observer, connections: Connections::new() });
+    tokio::task::spawn_local(look_around(core.clone(), servers));
+    tokio::task::spawn_local(end_with_the_stop(core.clone()));
     while let Some(accepted) = accepted.recv().await {
         let tracker = core.shared.stop.connections.clone();
         let (core, connections) = (core.clone(), connections.clone());
@@ -116,19 +117,30 @@ async fn run(
             connections.fetch_sub(1, Ordering::Relaxed);
         }));
     }
-    // The acceptors are gone; what they dealt goes on until the stop is over, and ends with this runtime.
-    core.shared.stop.connections.wait().await;
+    // The acceptors are gone. What they dealt goes on until the stop is over; what is left then is cut, when this
+    // returns and its runtime is dropped: before the workers are stopped, whose last words are no replies.
+    let stop = &core.shared.stop;
+    tokio::select! {
+        () = stop.connections.wait() => {}
+        () = stop.cut.cancelled() => {}
+    }
 }
 
-async fn prune(pool: Pool, servers: Vec<Arc<ServerState>>) {
-    let mut every = tokio::time::interval(PRUNE_EVERY);
+async fn look_around(core: Rc<Core>, servers: Vec<Arc<ServerState>>) {
+    let mut every = tokio::time::interval(LOOK_EVERY);
     every.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         every.tick().await;
-        pool.prune(|server| {
+        core.connections.close_idle();
+        core.pool.prune(|server| {
             servers.get(server).map_or(Duration::ZERO, |s| s.config.settings.worker_idle_timeout)
         });
     }
+}
+
+async fn end_with_the_stop(core: Rc<Core>) {
+    core.shared.stop.begun.cancelled().await;
+    core.connections.end_all();
 }
 
 /// One client connection, and what its requests need of it.
@@ -137,6 +149,7 @@ struct Client {
     server: Arc<ServerState>,
     peer: Peer,
     unread: Unread,
+    requests: Requests,
 }
 
 async fn serve(core: Rc<Core>, Accepted { stream, peer, server }: Accepted) {
@@ -145,27 +158,29 @@ async fn serve(core: Rc<Core>, Accepted { stream, peer, server }: Accepted) {
         Err(error) => return tracing::warn!(%error, "a client's connection could not be used"),
     };
     let _connected = server.connections.enter();
-    let (stop, idle) = (core.shared.stop.clone(), server.config.settings.client_idle_timeout);
+    let entered = core.connections.enter(server.config.settings.client_idle_timeout);
     let unread = Unread::default();
     let io = ClientIo::new(stream, unread.clone());
-    let client = Rc::new(Client { core, server, peer: Peer::new(peer), unread });
+    let client =
+        Rc::new(Client { core, server, peer: Peer::new(peer), unread, requests: entered.requests() });
     let service = service_fn(move |request| handle(client.clone(), request));
-
-    let mut builder = auto::Builder::new(Local);
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(idle);
-    builder.http2().timer(TokioTimer::new());
-    let connection = builder.serve_connection_with_upgrades(TokioIo::new(io), service);
-    let mut connection = std::pin::pin!(connection);
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
-        () = stop.begun.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            tokio::select! {
-                ended = connection.as_mut() => ended,
-                () = stop.cut.cancelled() => return,
+    // Without timers: `Connections` closes what is idle.
+    let builder = auto::Builder::new(Local);
+    let mut connection = std::pin::pin!(builder.serve_connection_with_upgrades(TokioIo::new(io), service));
+    let mut is_ending = false;
+    let ended = poll_fn(|cx| {
+        match entered.order(cx) {
+            Order::Serve => {}
+            Order::End if is_ending => {}
+            Order::End => {
+                is_ending = true;
+                connection.as_mut().graceful_shutdown();
             }
+            Order::Close => return Poll::Ready(Ok(())),
         }
-    };
+        connection.as_mut().poll(cx)
+    })
+    .await;
     if let Err(error) = ended {
         // A client that left, an idle one that was closed, rubbish that hyper has answered: nothing to mend here.
         tracing::debug!(%error, "a client's connection ended");
@@ -173,15 +188,17 @@ async fn serve(core: Rc<Core>, Accepted { stream, peer, server }: Accepted) {
 }
 
 async fn handle(client: Rc<Client>, request: Request<Incoming>) -> Result<Response<ReplyBody>, Infallible> {
-    let Client { core, server, peer, unread } = &*client;
+    let Client { core, server, peer, unread, requests } = &*client;
     let (mut parts, incoming) = request.into_parts();
     let route = server.rule.route(&parts.method, parts.uri.path());
-    let account = Account::open(&core.observer, server, route.class, &parts.method, parts.uri.path());
+    let account =
+        Account::open(&core.observer, server, route.class, &parts.method, parts.uri.path(), requests.enter());
     let expects_continue = parts.headers.contains_key(EXPECT);
     let body = RequestBody::new(incoming, expects_continue, core.shared.budget.clone(), unread.clone());
     let upgrade = parts.extensions.remove::<OnUpgrade>();
     let is_http1 = parts.version < Version::HTTP_2;
-    let exchange = Exchange { core, server, route, body: &body, account: &account };
+    let now = Cell::new(account.started());
+    let exchange = Exchange { core, server, route, body: &body, account: &account, now };
     let refusal = match exchange.run(parts, peer, upgrade).await {
         Ok(response) => return Ok(response),
         Err(refusal) => refusal,

@@ -76,7 +76,7 @@ impl<'a> Dispatcher<'a> {
     fn dispatch(&self, named: &Named) -> Result<Option<Settlement>, Refusal> {
         let Exchange { core, server, .. } = self.exchange;
         loop {
-            let now = core.shared.clock.now();
+            let now = core.shared.clock.at(self.exchange.now.get());
             let mut choose =
                 |by| pick(&server.workers.ready(), &self.excluded, by, |worker| server.sessions.load(worker));
             match server.sessions.dispatch(named, self.route, now, &mut choose)? {
@@ -109,7 +109,7 @@ impl<'a> Dispatcher<'a> {
         let deadline = self.deadline.get().unwrap_or_else(|| Instant::now() + limit);
         self.deadline.set(Some(deadline));
         let _waiting = server.waiting.enter();
-        tokio::select! {
+        let news = tokio::select! {
             biased;
             () = core.shared.stop.begun.cancelled() => Err(Refusal::Stopping),
             changed = timeout_at(deadline, changes.changed()) => match changed {
@@ -118,7 +118,9 @@ impl<'a> Dispatcher<'a> {
                 _ => Err(no_worker(server, limit)),
             },
             () = body.read_ahead() => Err(Refusal::BadRequest),
-        }
+        };
+        self.exchange.now.set(std::time::Instant::now());
+        news
     }
 }
 

@@ -1,6 +1,6 @@
 //! One request, from its head to the head of its reply: read what the rule needs, decide, forward.
 
-use std::{rc::Rc, sync::Arc};
+use std::{cell::Cell, rc::Rc, sync::Arc, time::Instant};
 
 use bytes::Bytes;
 use http::{
@@ -33,6 +33,8 @@ pub(super) struct Exchange<'a> {
     pub(super) route: Route,
     pub(super) body: &'a RequestBody,
     pub(super) account: &'a Rc<Account>,
+    /// The time of the last step that may have waited.
+    pub(super) now: Cell<Instant>,
 }
 
 impl Exchange<'_> {
@@ -58,11 +60,14 @@ impl Exchange<'_> {
         };
         let mut dispatcher = Dispatcher::new(self, route);
         let (mut named, mut settlement) = dispatcher.wait(|| name(&head)).await?;
-        self.server.rule.prepare(&named, head.headers_mut(), super::Clock::unix());
+        if named.is_minted() {
+            self.server.rule.prepare(&named, head.headers_mut(), super::Clock::unix());
+        }
         let (response, connection) = loop {
             self.account.sent_to(settlement.worker().id.slot);
+            let worker = settlement.worker();
             let sent =
-                forward::send(&self.core.pool, self.server, settlement.worker(), &head, self.body).await;
+                forward::send(&self.core.pool, self.server, worker, &head, self.body, self.now.get()).await;
             match sent {
                 Ok(reply) => break reply,
                 Err(Failure::Unreached(error)) => {
@@ -83,7 +88,9 @@ impl Exchange<'_> {
             return Ok(None);
         }
         let limit = self.server.config.settings.max_naming_body_bytes;
-        self.body.collect(limit).await.map(Some).map_err(|error| match error {
+        let collected = self.body.collect(limit).await;
+        self.now.set(Instant::now());
+        collected.map(Some).map_err(|error| match error {
             CollectError::TooLarge => Refusal::BodyTooLarge { limit },
             CollectError::NoMemory => Refusal::AtCapacity,
             CollectError::Broken => Refusal::BadRequest,
@@ -138,7 +145,7 @@ impl Exchange<'_> {
             }
             _ => None,
         };
-        let unix = super::Clock::unix();
+        let unix = super::Clock::unix;
         let reply = self.server.rule.read_reply(self.route, parts.status, &parts.headers, unix);
         let effects = settlement.reply(&reply);
         let ends_with_connection = ends_with_connection(asked.is_head, &parts, &incoming);

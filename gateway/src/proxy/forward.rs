@@ -1,6 +1,10 @@
 //! One try after another to get a request to its worker, until a byte was written.
 
-use std::{io, sync::Arc, time::Duration};
+use std::{
+    io,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use http::Response;
 use hyper::body::Incoming;
@@ -38,10 +42,11 @@ pub(super) async fn send(
     worker: &Arc<Worker>,
     head: &Head,
     body: &RequestBody,
+    mut now: Instant,
 ) -> Result<(Response<Incoming>, Connection), Failure> {
     let settings = &server.config.settings;
     loop {
-        let idle = pool.take(server.index, worker.id, settings.worker_idle_timeout);
+        let idle = pool.take(server.index, worker.id, settings.worker_idle_timeout, now);
         let is_new = idle.is_none();
         let mut connection = match idle {
             Some(connection) => connection,
@@ -59,6 +64,7 @@ pub(super) async fn send(
             Err(error) if connection.has_written() => return Err(Failure::Broken(describe(&error))),
             Err(error) => {
                 body.rewind();
+                now = Instant::now();
                 if is_new {
                     return Err(Failure::Unreached(io::Error::other(error)));
                 }

@@ -7,6 +7,7 @@ mod body;
 mod budget;
 mod client_io;
 mod clock;
+mod connections;
 mod core;
 mod dispatch;
 mod exchange;

@@ -5,12 +5,12 @@ use std::{
     collections::HashMap,
     rc::Rc,
     sync::Arc,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use prometheus::{Histogram, IntCounter};
 
-use super::state::ServerState;
+use super::{connections::Busy, state::ServerState};
 use crate::{admin::RequestMetrics, session::RouteClass};
 
 /// The status noted for a request whose client left before the head of a reply (nginx's convention).
@@ -45,7 +45,7 @@ impl CoreObserver {
         Self { shared, requests: RefCell::default(), durations: RefCell::default() }
     }
 
-    fn request(&self, server: &str, (index, slot, route, status): Labels, started: Instant) {
+    fn request(&self, server: &str, (index, slot, route, status): Labels, took: Duration) {
         self.requests
             .borrow_mut()
             .entry((index, slot, route, status))
@@ -55,7 +55,7 @@ impl CoreObserver {
             .borrow_mut()
             .entry((index, route))
             .or_insert_with(|| self.shared.metrics.duration(server, route.as_str()))
-            .observe(started.elapsed().as_secs_f64());
+            .observe(took.as_secs_f64());
     }
 }
 
@@ -66,10 +66,13 @@ pub(super) struct Account {
     server: Arc<ServerState>,
     route: RouteClass,
     started: Instant,
+    /// When the request was done, where that was noted already.
+    ended: Cell<Option<Instant>>,
     slot: Cell<Option<u16>>,
     status: Cell<u16>,
     /// Method and path, only where they are logged.
     line: Option<Box<(http::Method, String)>>,
+    _busy: Busy,
 }
 
 impl Account {
@@ -79,6 +82,7 @@ impl Account {
         route: RouteClass,
         method: &http::Method,
         path: &str,
+        busy: Busy,
     ) -> Rc<Self> {
         let line = core.shared.access_log.then(|| Box::new((method.clone(), path.to_owned())));
         Rc::new(Self {
@@ -86,10 +90,22 @@ impl Account {
             server: server.clone(),
             route,
             started: Instant::now(),
+            ended: Cell::new(None),
             slot: Cell::new(None),
             status: Cell::new(CLIENT_LEFT),
             line,
+            _busy: busy,
         })
+    }
+
+    /// When the request came.
+    pub(super) fn started(&self) -> Instant {
+        self.started
+    }
+
+    /// Notes that the request is done.
+    pub(super) fn ended(&self, now: Instant) {
+        self.ended.set(Some(now));
     }
 
     pub(super) fn sent_to(&self, slot: u16) {
@@ -115,11 +131,8 @@ impl Account {
 impl Drop for Account {
     fn drop(&mut self) {
         let server = self.server.config.name.as_str();
-        self.core.request(
-            server,
-            (self.server.index, self.slot.get(), self.route, self.status.get()),
-            self.started,
-        );
+        let took = self.ended.get().unwrap_or_else(Instant::now).duration_since(self.started);
+        self.core.request(server, (self.server.index, self.slot.get(), self.route, self.status.get()), took);
         if let Some(line) = &self.line {
             let (method, path) = line.as_ref();
             tracing::info!(
@@ -129,7 +142,7 @@ impl Drop for Account {
                 method = method.as_str(),
                 path,
                 status = self.status.get(),
-                milliseconds = self.started.elapsed().as_secs_f64() * 1000.0,
+                milliseconds = took.as_secs_f64() * 1000.0,
             );
         }
     }

@@ -11,6 +11,7 @@ use std::{
 
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
+use tokio::task::JoinSet;
 
 use super::{
     body::SentBody,
@@ -47,18 +48,32 @@ struct Idle {
     since: Instant,
 }
 
-/// One core's idle connections; the newest is taken first.
+/// One core's connections to one worker.
+#[derive(Debug, Default)]
+struct Link {
+    idle: Vec<Idle>,
+    /// The connections' tasks: dropped with the link, which fails their requests in flight at once.
+    tasks: JoinSet<()>,
+}
+
+/// One core's connections to workers; of the idle ones the newest is taken first.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Pool(Rc<RefCell<HashMap<Key, Vec<Idle>, foldhash::fast::RandomState>>>);
+pub(super) struct Pool(Rc<RefCell<HashMap<Key, Link, foldhash::fast::RandomState>>>);
 
 impl Pool {
     /// An idle connection that is ready at once, or none.
-    pub(super) fn take(&self, server: usize, worker: WorkerId, idle_limit: Duration) -> Option<Connection> {
+    pub(super) fn take(
+        &self,
+        server: usize,
+        worker: WorkerId,
+        idle_limit: Duration,
+        now: Instant,
+    ) -> Option<Connection> {
         let mut all = self.0.borrow_mut();
-        let idle = all.get_mut(&(server, worker))?;
+        let Link { idle, .. } = all.get_mut(&(server, worker))?;
         // Where the newest is not free yet (hyper is still putting its last reply away), an older one may be.
         for place in (0..idle.len()).rev() {
-            if idle[place].since.elapsed() >= idle_limit {
+            if now.duration_since(idle[place].since) >= idle_limit {
                 idle.drain(..=place); // those below are older still
                 return None;
             }
@@ -84,42 +99,54 @@ impl Pool {
         let written = io.written();
         let (sender, connection) =
             http1::Builder::new().handshake(TokioIo::new(io)).await.map_err(io::Error::other)?;
-        // A child of its own: a token that all connections share would be a lock that all cores share.
-        let (pool, exited, key) =
-            (Rc::downgrade(&self.0), worker.exited().child_token(), (server, worker.id));
-        tokio::task::spawn_local(async move {
-            let connection = connection.with_upgrades();
-            tokio::select! {
-                biased;
-                // Dropping the connection fails its request in flight, at once.
-                () = exited.cancelled() => Self::forget(&pool, key),
-                // A broken connection is the request's to report, which sees the same error.
-                _ = connection => {}
-            }
+        if worker.exited().is_cancelled() {
+            return Err(io::ErrorKind::ConnectionRefused.into());
+        }
+        let key = (server, worker.id);
+        let mut all = self.0.borrow_mut();
+        let link = all.entry(key).or_insert_with(|| {
+            tokio::task::spawn_local(forget(Rc::downgrade(&self.0), key, worker.clone()));
+            Link::default()
+        });
+        while link.tasks.try_join_next().is_some() {}
+        link.tasks.spawn_local(async move {
+            // A broken connection is the request's to report, which sees the same error.
+            let _ = connection.with_upgrades().await;
         });
         Ok(Connection { sender, written, taken_at: 0 })
     }
 
     /// Takes a connection back at the end of a reply's body.
-    pub(super) fn put(&self, server: usize, worker: WorkerId, connection: Connection) {
-        if !connection.sender.is_closed() {
-            let idle = Idle { connection, since: Instant::now() };
-            self.0.borrow_mut().entry((server, worker)).or_default().push(idle);
+    pub(super) fn put(&self, server: usize, worker: WorkerId, connection: Connection, now: Instant) {
+        if connection.sender.is_closed() {
+            return;
+        }
+        if let Some(link) = self.0.borrow_mut().get_mut(&(server, worker)) {
+            link.idle.push(Idle { connection, since: now });
         }
     }
 
     /// Closes what has been idle for `limit(server)`, and forgets what the workers have closed.
     pub(super) fn prune(&self, limit: impl Fn(usize) -> Duration) {
-        self.0.borrow_mut().retain(|(server, _), idle| {
+        let now = Instant::now();
+        for ((server, _), link) in self.0.borrow_mut().iter_mut() {
             let limit = limit(*server);
-            idle.retain(|idle| idle.since.elapsed() < limit && !idle.connection.sender.is_closed());
-            !idle.is_empty()
-        });
-    }
-
-    fn forget(pool: &Weak<RefCell<HashMap<Key, Vec<Idle>, foldhash::fast::RandomState>>>, key: Key) {
-        if let Some(pool) = pool.upgrade() {
-            pool.borrow_mut().remove(&key);
+            link.idle
+                .retain(|idle| now.duration_since(idle.since) < limit && !idle.connection.sender.is_closed());
+            while link.tasks.try_join_next().is_some() {}
         }
+    }
+}
+
+/// One watch over all of a core's connections to a worker: a signal for each would be looked at with every request.
+async fn forget(
+    pool: Weak<RefCell<HashMap<Key, Link, foldhash::fast::RandomState>>>,
+    key: Key,
+    worker: Arc<Worker>,
+) {
+    worker.exited().cancelled().await;
+    if let Some(pool) = pool.upgrade() {
+        let gone = pool.borrow_mut().remove(&key);
+        drop(gone);
     }
 }

@@ -6,6 +6,7 @@ use std::{
     pin::Pin,
     rc::Rc,
     task::{Context, Poll, ready},
+    time::Instant,
 };
 
 use bytes::Bytes;
@@ -36,7 +37,7 @@ impl std::error::Error for CutOff {}
 #[derive(Debug)]
 pub(super) struct ReplyBody {
     source: Source,
-    _account: Rc<Account>,
+    account: Rc<Account>,
 }
 
 #[derive(Debug)]
@@ -47,15 +48,15 @@ enum Source {
 
 impl ReplyBody {
     pub(super) fn own(body: Bytes, account: Rc<Account>) -> Self {
-        Self { source: Source::Own((!body.is_empty()).then_some(body)), _account: account }
+        Self { source: Source::Own((!body.is_empty()).then_some(body)), account }
     }
 
     pub(super) fn worker(reply: WorkerReply, account: Rc<Account>) -> Self {
         let mut reply = Box::new(reply);
         if reply.incoming.is_end_stream() {
-            reply.settle();
+            reply.settle(&account);
         }
-        Self { source: Source::Worker(reply), _account: account }
+        Self { source: Source::Worker(reply), account }
     }
 }
 
@@ -79,17 +80,23 @@ impl fmt::Debug for WorkerReply {
 
 impl WorkerReply {
     /// The whole body is here: the connection is free and the request is done, before its last byte goes out.
-    fn settle(&mut self) {
-        if let (Some(settlement), Some((pool, server, connection))) =
-            (self.settlement.take(), self.back.take())
-        {
-            pool.put(server, settlement.worker().id, connection);
+    fn settle(&mut self, account: &Account) {
+        let Some(settlement) = self.settlement.take() else { return };
+        let now = Instant::now();
+        if let Some((pool, server, connection)) = self.back.take() {
+            pool.put(server, settlement.worker().id, connection, now);
         }
+        settlement.finish(now);
+        account.ended(now);
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, CutOff>>> {
+    fn poll(
+        &mut self,
+        account: &Account,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, CutOff>>> {
         if self.exit_news.is_some() {
-            return self.poll_end(cx);
+            return self.poll_end(account, cx);
         }
         match ready!(Pin::new(&mut self.incoming).poll_frame(cx)) {
             Some(Ok(frame)) => {
@@ -103,7 +110,7 @@ impl WorkerReply {
                     }
                 }
                 if self.incoming.is_end_stream() && !self.ends_with_connection {
-                    self.settle();
+                    self.settle(account);
                 }
                 Poll::Ready(Some(Ok(frame)))
             }
@@ -111,16 +118,20 @@ impl WorkerReply {
                 tracing::warn!(%error, "a worker's reply broke off");
                 Poll::Ready(Some(Err(CutOff(error.to_string()))))
             }
-            None if self.ends_with_connection => self.poll_end(cx),
+            None if self.ends_with_connection => self.poll_end(account, cx),
             None => {
-                self.settle();
+                self.settle(account);
                 Poll::Ready(None)
             }
         }
     }
 
     /// Whether the end of the connection was the end of the worker.
-    fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, CutOff>>> {
+    fn poll_end(
+        &mut self,
+        account: &Account,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, CutOff>>> {
         let Some(settlement) = &self.settlement else { return Poll::Ready(None) };
         let worker = settlement.worker().clone();
         let news =
@@ -131,7 +142,7 @@ impl WorkerReply {
         if exited {
             return Poll::Ready(Some(Err(CutOff("the worker exited".into()))));
         }
-        self.settle();
+        self.settle(account);
         Poll::Ready(None)
     }
 }
@@ -144,9 +155,10 @@ impl Body for ReplyBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, CutOff>>> {
-        match &mut self.source {
+        let Self { source, account } = &mut *self;
+        match source {
             Source::Own(body) => Poll::Ready(body.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Source::Worker(reply) => reply.poll(cx),
+            Source::Worker(reply) => reply.poll(account, cx),
         }
     }
 

@@ -3,7 +3,7 @@
 //! hyper drops a handler whose client has left, so what a request changed is given back by `Drop`: the guard is
 //! made at dispatch and moves into the reply's body or the tunnel.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
 use super::state::{ServerState, Shared};
 use crate::{
@@ -62,12 +62,23 @@ impl Settlement {
     pub(super) fn refusal_after_exit(&self) -> Option<Refusal> {
         self.ticket.as_ref().and_then(|ticket| self.server.sessions.refusal_after_exit(ticket))
     }
+
+    /// The request is done.
+    pub(super) fn finish(mut self, now: Instant) {
+        self.give_back(now);
+    }
+
+    fn give_back(&mut self, now: Instant) {
+        if let Some(ticket) = self.ticket.take() {
+            self.server.sessions.finish(ticket, self.shared.clock.at(now));
+        }
+    }
 }
 
 impl Drop for Settlement {
     fn drop(&mut self) {
-        if let Some(ticket) = self.ticket.take() {
-            self.server.sessions.finish(ticket, self.shared.clock.now());
+        if self.ticket.is_some() {
+            self.give_back(Instant::now());
         }
     }
 }

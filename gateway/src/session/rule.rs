@@ -163,17 +163,23 @@ impl Rule {
         }
     }
 
-    /// Reads what a reply's head says about the session. `unix` is the time in seconds.
+    /// Reads what a reply's head says about the session. `unix` tells the time in seconds, where it is needed.
     ///
     /// A server may set its cookie on start routes alone, so that no probe shows it: then the first reply that does
     /// teaches the name.
-    pub fn read_reply(&self, _route: Route, status: StatusCode, headers: &HeaderMap, unix: u64) -> Reply {
+    pub fn read_reply(
+        &self,
+        _route: Route,
+        status: StatusCode,
+        headers: &HeaderMap,
+        unix: impl FnOnce() -> u64,
+    ) -> Reply {
         if !self.names_sessions {
             return Reply { status, cookie: None, sets_cookie: false, says: None };
         }
         let mut known = self.cookie.load();
         if known.is_none()
-            && let Some(cookie) = SessionCookie::shown(&self.config, headers, unix)
+            && let Some(cookie) = SessionCookie::shown(&self.config, headers, unix())
         {
             self.take(cookie);
             known = self.cookie.load();
@@ -184,7 +190,7 @@ impl Rule {
     }
 
     /// Carries out the effects on a reply's head; takes `X-Gym-Session` out.
-    pub fn apply(&self, effects: &HeadEffects, headers: &mut HeaderMap, unix: u64) {
+    pub fn apply(&self, effects: &HeadEffects, headers: &mut HeaderMap, unix: impl FnOnce() -> u64) {
         if !self.names_sessions {
             return;
         }
@@ -197,7 +203,7 @@ impl Rule {
         if effects.drop_cookie {
             cookies::drop_set(headers, &cookie.name);
         }
-        if let Some(value) = effects.add_cookie.as_ref().and_then(|session| cookie.mint(session, unix)) {
+        if let Some(value) = effects.add_cookie.as_ref().and_then(|session| cookie.mint(session, unix())) {
             cookies::add_set(headers, &cookie.name, &value);
         }
     }

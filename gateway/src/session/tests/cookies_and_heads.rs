@@ -115,7 +115,7 @@ fn reads_replies() {
     let rule = Rule::new(&config(Kind::Resources));
     let route = rule.route(&Method::POST, "/verify");
     let read = |lines: &[(&'static str, &str)]| {
-        rule.read_reply(route, StatusCode::OK, &headers(lines.iter().copied()), UNIX)
+        rule.read_reply(route, StatusCode::OK, &headers(lines.iter().copied()), || UNIX)
     };
     let set = format!("{COOKIE}={}; path=/", signed("not checked", r#"{"session_id": "t"}"#));
     let reply = read(&[("set-cookie", "a=1"), ("set-cookie", &set), ("x-gym-session", "open")]);
@@ -134,13 +134,13 @@ fn the_first_reply_with_a_cookie_of_its_name_teaches_where_no_probe_did() {
     let route = rule.route(&Method::POST, "/seed_session");
     let other = format!("Agent___other={}", value("o"));
     assert_eq!(
-        rule.read_reply(route, StatusCode::OK, &headers([("set-cookie", other.as_str())]), UNIX).cookie,
+        rule.read_reply(route, StatusCode::OK, &headers([("set-cookie", other.as_str())]), || UNIX).cookie,
         None
     );
     assert_eq!(rule.cookie_name(), None);
     let own = format!("{COOKIE}={}", value("a"));
     let head = headers([("set-cookie", other.as_str()), ("set-cookie", own.as_str())]);
-    assert_eq!(rule.read_reply(route, StatusCode::OK, &head, UNIX).cookie, Some(id("a")));
+    assert_eq!(rule.read_reply(route, StatusCode::OK, &head, || UNIX).cookie, Some(id("a")));
     assert_eq!(rule.cookie_name().as_deref(), Some(COOKIE));
 }
 
@@ -158,19 +158,19 @@ fn carries_out_effects() {
     };
 
     let mut head = before();
-    rule.apply(&HeadEffects::default(), &mut head, UNIX);
+    rule.apply(&HeadEffects::default(), &mut head, || UNIX);
     let mut expected = before();
     expected.remove("x-gym-session");
     assert_eq!(head, expected);
 
     let mut head = before();
-    rule.apply(&HeadEffects { drop_cookie: true, add_cookie: None }, &mut head, UNIX);
+    rule.apply(&HeadEffects { drop_cookie: true, add_cookie: None }, &mut head, || UNIX);
     assert_eq!(head.get_all(SET_COOKIE).iter().collect::<Vec<_>>(), ["a=1"]);
 
     let mut head = HeaderMap::new();
-    rule.apply(&HeadEffects { drop_cookie: false, add_cookie: Some(id("a")) }, &mut head, UNIX);
+    rule.apply(&HeadEffects { drop_cookie: false, add_cookie: Some(id("a")) }, &mut head, || UNIX);
     assert_eq!(
-        rule.read_reply(rule.route(&Method::GET, "/x"), StatusCode::OK, &head, UNIX).cookie,
+        rule.read_reply(rule.route(&Method::GET, "/x"), StatusCode::OK, &head, || UNIX).cookie,
         Some(id("a"))
     );
     assert!(head[SET_COOKIE].to_str().unwrap().ends_with("; Path=/; SameSite=Lax"));
@@ -185,6 +185,6 @@ fn a_switched_off_server_leaves_heads_alone() {
     let mut head = HeaderMap::new();
     head.insert("x-gym-session", HeaderValue::from_static("open"));
     let before = head.clone();
-    rule.apply(&HeadEffects { drop_cookie: true, add_cookie: Some(id("a")) }, &mut head, UNIX);
+    rule.apply(&HeadEffects { drop_cookie: true, add_cookie: Some(id("a")) }, &mut head, || UNIX);
     assert_eq!(head, before);
 }

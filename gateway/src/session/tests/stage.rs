@@ -93,7 +93,7 @@ impl Stage {
             }
         }
         let ticket = self.tickets.get_mut(tag).unwrap();
-        let reply = self.rule.read_reply(ticket.route, status, &head, super::UNIX);
+        let reply = self.rule.read_reply(ticket.route, status, &head, || super::UNIX);
         let effects = self.table.reply(ticket, &reply, self.now);
         match (effects.add_cookie, effects.drop_cookie) {
             (None, false) => String::new(),
