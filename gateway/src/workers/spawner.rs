@@ -99,8 +99,11 @@ async fn ask(launched: &Launched, progress: &mut Progress) -> Option<Answered> {
             elsewhere = Some(why);
             continue;
         }
-        *progress =
-            Progress { phase: Phase::Probe, seen: format!("it listens and does not answer at {address}") };
+        // What an earlier probe saw says more than that there is another.
+        if progress.phase != Phase::Probe {
+            let seen = format!("it listens and does not answer at {address}");
+            *progress = Progress { phase: Phase::Probe, seen };
+        }
         match probe(&address).await {
             Probed::Ready(headers) => return Some(Answered { address, headers }),
             Probed::NotReady(seen) => {
