@@ -33,9 +33,15 @@ enum Stream {
 }
 
 /// A worker's socket; counts what is written.
+///
+/// A worker may answer before it has read the whole request, and close. Its reply is there to be read, but hyper gives
+/// a connection up at the first failed write. So a write into a closed connection is taken and dropped: what is read
+/// next is the reply, or the end.
 pub(super) struct WorkerIo {
     stream: Stream,
     written: Written,
+    /// The worker takes no more.
+    is_deaf: bool,
 }
 
 impl WorkerIo {
@@ -55,16 +61,25 @@ impl WorkerIo {
                 Err(error) => return Err(error),
             },
         };
-        Ok(Self { stream, written: Written::default() })
+        Ok(Self { stream, written: Written::default(), is_deaf: false })
     }
 
     pub(super) fn written(&self) -> Written {
         self.written.clone()
     }
 
-    fn count(&self, result: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
-        if let Poll::Ready(Ok(bytes)) = &result {
-            self.written.0.fetch_add(*bytes as u64, Ordering::Relaxed);
+    /// Settles a try to write `offered` bytes.
+    fn wrote(&mut self, result: Poll<io::Result<usize>>, offered: usize) -> Poll<io::Result<usize>> {
+        use io::ErrorKind::{BrokenPipe, ConnectionReset};
+        match &result {
+            Poll::Ready(Ok(bytes)) => {
+                self.written.0.fetch_add(*bytes as u64, Ordering::Relaxed);
+            }
+            Poll::Ready(Err(error)) if matches!(error.kind(), BrokenPipe | ConnectionReset) => {
+                self.is_deaf = true;
+                return Poll::Ready(Ok(offered));
+            }
+            Poll::Ready(Err(_)) | Poll::Pending => {}
         }
         result
     }
@@ -95,11 +110,14 @@ impl AsyncRead for WorkerIo {
 
 impl AsyncWrite for WorkerIo {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        if self.is_deaf {
+            return Poll::Ready(Ok(buf.len()));
+        }
         let result = match &mut self.stream {
             Stream::Tcp(stream) => Pin::new(stream).poll_write(cx, buf),
             Stream::Unix(stream) => Pin::new(stream).poll_write(cx, buf),
         };
-        self.count(result)
+        self.wrote(result, buf.len())
     }
 
     fn poll_write_vectored(
@@ -107,11 +125,15 @@ impl AsyncWrite for WorkerIo {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        let offered = bufs.iter().map(|buf| buf.len()).sum();
+        if self.is_deaf {
+            return Poll::Ready(Ok(offered));
+        }
         let result = match &mut self.stream {
             Stream::Tcp(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
             Stream::Unix(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
         };
-        self.count(result)
+        self.wrote(result, offered)
     }
 
     fn is_write_vectored(&self) -> bool {
