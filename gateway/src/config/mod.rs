@@ -1,7 +1,7 @@
 //! The configuration: YAML files (or the command line of `run`) to validated types.
 //!
-//! The way of a value: [`yaml`] reads it with its line, [`files`] unites the files, [`section`] reads it with its type
-//! and resolves what is interpolated, [`settings`], [`servers`] and [`launch`] say what it means, [`model`] holds it.
+//! The way of a value: `yaml` reads it with its line, `files` unites the files, `section` reads it with its type
+//! and resolves what is interpolated, `settings`, `servers` and `launch` say what it means, `model` holds it.
 
 mod command;
 mod describe;

@@ -39,3 +39,46 @@ pub(super) fn pick(
         })
         .map(|worker| worker.id)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workers::Address;
+
+    fn workers(count: u16) -> Vec<Arc<Worker>> {
+        (0..count)
+            .map(|slot| Arc::new(Worker::new(WorkerId { slot, generation: 1 }, Address::Unix("/s".into()))))
+            .collect()
+    }
+
+    fn slot(picked: Option<WorkerId>) -> Option<u16> {
+        picked.map(|worker| worker.slot)
+    }
+
+    #[test]
+    fn fewest_sessions_then_fewest_requests() {
+        let ready = workers(3);
+        let _busy = [ready[0].enter(), ready[0].enter(), ready[1].enter()];
+        let sessions = |worker: WorkerId| [1, 1, 2][usize::from(worker.slot)];
+        for _ in 0..4 {
+            assert_eq!(slot(pick(&ready, &[], By::Sessions, sessions)), Some(1));
+            assert_eq!(slot(pick(&ready, &[], By::InFlight, sessions)), Some(2));
+        }
+    }
+
+    #[test]
+    fn equals_take_turns() {
+        let ready = workers(3);
+        let mut picked: Vec<_> = (0..6).map(|_| slot(pick(&ready, &[], By::Sessions, |_| 0))).collect();
+        picked.sort_unstable();
+        assert_eq!(picked, [Some(0), Some(0), Some(1), Some(1), Some(2), Some(2)]);
+    }
+
+    #[test]
+    fn the_excluded_are_passed_over() {
+        let ready = workers(2);
+        assert_eq!(slot(pick(&ready, &[ready[0].id], By::Sessions, |_| 0)), Some(1));
+        assert_eq!(pick(&ready, &[ready[0].id, ready[1].id], By::Sessions, |_| 0), None);
+        assert_eq!(pick(&[], &[], By::InFlight, |_| 0), None);
+    }
+}

@@ -43,7 +43,6 @@ fn program() -> PathBuf {
 
 /// One worker with this command, and `BEHAVIOUR` in its environment.
 fn config(argv: Vec<String>, behaviour: &str) -> ServerConfig {
-    let day = Duration::from_secs(86_400);
     ServerConfig {
         name: "test".into(),
         kind: Kind::Generic,
@@ -57,24 +56,9 @@ fn config(argv: Vec<String>, behaviour: &str) -> ServerConfig {
             server_config: serde_json::json!({}),
         },
         settings: ServerSettings {
-            session_cookie: None,
-            session_secret: None,
-            session_start_routes: Vec::new(),
-            session_end_routes: Vec::new(),
-            routes_sessions_to_owner: true,
-            multiple_workers_unsupported_reason: None,
-            session_close_retry_window: day,
-            session_idle_timeout: day,
-            lost_session_retention: day,
-            max_lost_sessions: 1000,
-            max_naming_body_bytes: 1 << 20,
-            queue_timeout: Duration::from_secs(10),
             start_timeout: PATIENCE,
-            worker_timeout: None,
-            worker_idle_timeout: Duration::from_secs(4),
-            client_idle_timeout: Duration::from_secs(75),
             restart_backoff: Duration::from_millis(100),
-            restart_backoff_max: Duration::from_secs(60),
+            ..ServerSettings::default()
         },
     }
 }
@@ -83,10 +67,8 @@ fn gateway_settings() -> GatewaySettings {
     GatewaySettings {
         admin: None,
         threads: 1,
-        shutdown_timeout: Duration::from_secs(30),
         worker_stop_timeout: Duration::from_millis(500),
-        max_buffered_bytes: 1 << 30,
-        access_log: false,
+        ..GatewaySettings::default()
     }
 }
 

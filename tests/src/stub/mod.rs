@@ -1,8 +1,8 @@
 //! The stub worker: the NeMo Gym resources protocol in miniature, with faults on demand.
 //!
 //! It listens where `GYM_WORKER_SOCKET` or `PORT` (or `--socket`, `--port`) says. What a process does wrong is told by
-//! [`Options`]; what a reply does wrong by the request's `X-Fault` header ([`faults`]). What it sees goes to the test
-//! through [`report`].
+//! [`Options`]; what a reply does wrong by the request's `X-Fault` header (`faults`). What it sees goes to the test
+//! through `report`.
 
 mod connection;
 mod faults;

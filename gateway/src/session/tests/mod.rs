@@ -12,8 +12,6 @@ mod script;
 mod stage;
 mod threads;
 
-use std::time::Duration;
-
 use gym_wire::{
     cookie::SessionCookieKey,
     token::{SessionToken, SessionTokenKey},
@@ -52,26 +50,7 @@ pub(super) fn config(kind: Kind) -> ServerConfig {
 }
 
 fn settings() -> ServerSettings {
-    ServerSettings {
-        session_cookie: Some(COOKIE.into()),
-        session_secret: None,
-        session_start_routes: Vec::new(),
-        session_end_routes: Vec::new(),
-        routes_sessions_to_owner: true,
-        multiple_workers_unsupported_reason: None,
-        session_close_retry_window: Duration::from_secs(300),
-        session_idle_timeout: Duration::from_secs(86_400),
-        lost_session_retention: Duration::from_secs(86_400),
-        max_lost_sessions: 1_000_000,
-        max_naming_body_bytes: 64 << 20,
-        queue_timeout: Duration::from_secs(10),
-        start_timeout: Duration::from_secs(120),
-        worker_timeout: None,
-        worker_idle_timeout: Duration::from_secs(4),
-        client_idle_timeout: Duration::from_secs(75),
-        restart_backoff: Duration::from_millis(500),
-        restart_backoff_max: Duration::from_secs(60),
-    }
+    ServerSettings { session_cookie: Some(COOKIE.into()), ..ServerSettings::default() }
 }
 
 /// A cookie value with this JSON, signed with this secret.
