@@ -117,7 +117,7 @@ impl<'a> Dispatcher<'a> {
                 // No news in time, or the supervisor is gone and none will come.
                 _ => Err(no_worker(server, limit)),
             },
-            () = body.read_ahead() => Err(Refusal::BadRequest),
+            () = body.read_ahead() => Err(Refusal::BROKEN_BODY),
         };
         self.exchange.now.set(std::time::Instant::now());
         news

@@ -46,7 +46,7 @@ impl Exchange<'_> {
         upgrade: Option<OnUpgrade>,
     ) -> Result<Response<ReplyBody>, Refusal> {
         if parts.method == Method::CONNECT {
-            return Err(Refusal::BadRequest);
+            return Err(Refusal::BadRequest("this is no forward proxy: CONNECT is not served"));
         }
         let query = parts.uri.path_and_query().cloned();
         let query = query.as_ref().and_then(|p| p.query());
@@ -93,7 +93,7 @@ impl Exchange<'_> {
         collected.map(Some).map_err(|error| match error {
             CollectError::TooLarge => Refusal::BodyTooLarge { limit },
             CollectError::NoMemory => Refusal::AtCapacity,
-            CollectError::Broken => Refusal::BadRequest,
+            CollectError::Broken => Refusal::BROKEN_BODY,
         })
     }
 
@@ -101,7 +101,7 @@ impl Exchange<'_> {
     async fn refusal(&self, settlement: &Settlement, failure: Failure) -> Refusal {
         let worker = settlement.worker();
         match failure {
-            Failure::ClientBody => Refusal::BadRequest,
+            Failure::ClientBody => Refusal::BROKEN_BODY,
             Failure::TimedOut(limit) => Refusal::WorkerTimeout { limit: limit.as_secs() },
             Failure::Unreached(_) | Failure::Broken(_) => {
                 let what = match failure {

@@ -14,8 +14,8 @@ use crate::session;
 pub enum Refusal {
     /// The rule refuses it.
     Rule(session::Refusal),
-    /// The client's body broke off, or is no body.
-    BadRequest,
+    /// What the client asks for cannot be served: the text says why.
+    BadRequest(&'static str),
     /// A naming route's body is over `max_naming_body_bytes`.
     BodyTooLarge {
         /// The limit.
@@ -46,7 +46,7 @@ pub type CodeDoc = (u16, &'static str, &'static str);
 
 /// Every code that a client can get from the gateway, for the README.
 pub const CODES: &[CodeDoc] = &[
-    (400, "bad_request", "the request's body broke off or is no body"),
+    (400, "bad_request", "the request's body broke off or is no body, or it is a `CONNECT`"),
     (409, "session_mismatch", "cookie and body name different sessions"),
     (409, "session_closed", "a seed whose session was closed, within the close-retry window"),
     (410, "session_lost", "the worker that held the session is gone, or the session was idle for too long"),
@@ -67,11 +67,14 @@ pub const CODES: &[CodeDoc] = &[
 ];
 
 impl Refusal {
+    /// The client's body broke off, or is no body.
+    pub const BROKEN_BODY: Self = Self::BadRequest("the request's body broke off, or its framing is wrong");
+
     /// The HTTP status.
     pub fn status(&self) -> StatusCode {
         match self {
             Self::Rule(refusal) => refusal.status(),
-            Self::BadRequest => StatusCode::BAD_REQUEST,
+            Self::BadRequest(_) => StatusCode::BAD_REQUEST,
             Self::BodyTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::WorkerError(_) => StatusCode::BAD_GATEWAY,
             Self::NoWorker { .. } | Self::Stopping | Self::AtCapacity => StatusCode::SERVICE_UNAVAILABLE,
@@ -83,7 +86,7 @@ impl Refusal {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Rule(refusal) => refusal.code(),
-            Self::BadRequest => "bad_request",
+            Self::BadRequest(_) => "bad_request",
             Self::BodyTooLarge { .. } => "body_too_large",
             Self::WorkerError(_) => "worker_error",
             Self::NoWorker { .. } | Self::Stopping => "no_worker",
@@ -96,7 +99,7 @@ impl Refusal {
     pub fn detail(&self) -> String {
         match self {
             Self::Rule(refusal) => refusal.to_string(),
-            Self::BadRequest => "the request's body broke off, or its framing is wrong".into(),
+            Self::BadRequest(why) => (*why).into(),
             Self::BodyTooLarge { limit } => {
                 format!(
                     "the body of a route that names a session must not be over {limit} bytes (max_naming_body_bytes)"
@@ -148,7 +151,7 @@ mod tests {
     fn every_refusal_is_in_the_documented_list() {
         let server = String::from("s");
         for refusal in [
-            Refusal::BadRequest,
+            Refusal::BROKEN_BODY,
             Refusal::BodyTooLarge { limit: 1 },
             Refusal::WorkerError(String::new()),
             Refusal::NoWorker { server, waited: 1 },
