@@ -69,8 +69,13 @@ async fn a_worker_may_close_after_any_reply() {
                 let status = if fault == "500-close" { 500 } else { 200 };
                 gateway.post("/echo").session("s").fault(fault).send().await.assert(status);
             }
-            let answer = gateway.post("/increment").session("s").send().await.assert(200);
+            let tag = n.to_string();
+            let answer = gateway.post("/increment").session("s").tag(&tag).send().await.assert(200);
             assert_eq!(answer.json()["counter"], n);
+            if !stub.is_empty() {
+                // A request that meets the close on its way may have been seen, and is not sent again.
+                gateway.workers.tagged("closed", &tag).await;
+            }
         }
         gateway.finish().await;
     }

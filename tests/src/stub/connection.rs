@@ -22,14 +22,20 @@ pub(super) enum Flow {
 /// Serves one connection until it closes.
 pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(stream: S, stub: Arc<Stub>) {
     let mut wire = Wire::new(stream);
+    let mut closed_after = None;
     while let Ok(Some(head)) = wire.head().await {
         let flow = answer(&mut wire, &head, &stub).await;
         if let Err(error) = &flow {
             stub.report("broken", &head, &[("error", error.to_string().into())]);
         }
         if !matches!(flow, Ok(Flow::Keep)) || stub.options.has(Behaviour::CloseIdle) {
+            closed_after = Some(head);
             break;
         }
+    }
+    drop(wire);
+    if let Some(head) = closed_after {
+        stub.report("closed", &head, &[]);
     }
 }
 
