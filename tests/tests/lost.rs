@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use gym_gateway_tests::harness::{Gateway, Setup, admin, admin::metric, poll, processes};
+use gym_gateway_tests::harness::{Gateway, Setup, admin, admin::metric, binary, poll, processes};
 use nix::sys::signal::Signal;
 use serde_json::json;
 
@@ -46,6 +46,21 @@ async fn its_sessions_get_410_and_no_others_do() {
     let metrics = admin::metrics(&gateway).await;
     assert_eq!(metrics.sum(metric::RESTARTS, &[("slot", &slot.to_string())]), 1.0);
     assert!(metrics.sum(metric::REFUSALS, &[("code", "session_lost")]) >= 7.0);
+    gateway.finish().await;
+}
+
+#[tokio::test]
+async fn the_slot_is_back_though_the_binary_was_removed_meanwhile() {
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("gym-gateway");
+    std::fs::copy(binary::gateway(), &copy).unwrap();
+    let gateway = Gateway::launch_copy(&copy, |directory| {
+        vec!["serve".into(), setup().write(directory).to_string_lossy().into_owned()]
+    });
+    gateway.ready().await;
+    std::fs::remove_file(&copy).unwrap();
+    kill(&gateway, 0).await;
+    back(&gateway, 0, 2).await;
     gateway.finish().await;
 }
 

@@ -22,7 +22,7 @@ pub(super) fn check(config: &Config, ask: bool) -> ExitCode {
 
 fn ask_all(config: &Config) -> std::io::Result<bool> {
     keeper::become_subreaper()?;
-    let binary = std::env::current_exe()?;
+    let binary = keeper::own_binary();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let mut all = true;

@@ -42,7 +42,7 @@ fn start(config: Config) -> std::io::Result<Arc<Plant>> {
     if let Err(error) = keeper::raise_nofile_limit() {
         tracing::warn!(%error, "the limit of open files could not be raised");
     }
-    let binary = std::env::current_exe()?;
+    let binary = keeper::own_binary();
     let registry = prometheus::Registry::new();
     let metrics = RequestMetrics::register(&registry).map_err(std::io::Error::other)?;
     let plant = Plant::new(config, metrics);

@@ -2,8 +2,8 @@
 
 use std::{
     io,
-    os::unix::net::UnixStream as StdUnixStream,
-    path::Path,
+    os::unix::{net::UnixStream as StdUnixStream, process::CommandExt},
+    path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
@@ -40,8 +40,14 @@ pub struct Ending {
     pub left: Vec<i32>,
 }
 
+/// This process' own program, for [`Keeper::spawn`]. By this name it is the same one even if its file was replaced or
+/// removed since it was started, by a new build, say: slots are filled again, and keeper and gateway speak alike.
+pub fn own_binary() -> PathBuf {
+    PathBuf::from("/proc/self/exe")
+}
+
 impl Keeper {
-    /// Starts a keeper. `binary` is the `gym-gateway` program: the gateway's own, by whatever path it has.
+    /// Starts a keeper. `binary` is the `gym-gateway` program; the gateway's own is [`own_binary`].
     ///
     /// # Errors
     /// The system's: no such program, no more processes or file descriptors.
@@ -49,7 +55,11 @@ impl Keeper {
         let (ours, theirs) = StdUnixStream::pair()?;
         ours.set_nonblocking(true)?;
         let mut command = Command::new(binary);
-        command.arg("keeper").stdin(std::os::fd::OwnedFd::from(theirs)).stdout(Stdio::null());
+        command
+            .arg0("gym-gateway")
+            .arg("keeper")
+            .stdin(std::os::fd::OwnedFd::from(theirs))
+            .stdout(Stdio::null());
         // Waits while the strays of another keeper are being swept.
         let child = tokio::task::spawn_blocking(move || spawn_known(&mut command)).await??;
         let (reports, orders) = UnixStream::from_std(ours)?.into_split();

@@ -18,7 +18,7 @@ mod wire;
 mod worker;
 
 pub(crate) use family::tree_of;
-pub use handle::{Ending, Keeper};
+pub use handle::{Ending, Keeper, own_binary};
 pub use limits::{NofileLimit, original_nofile, raise_nofile_limit};
 pub use reaper::{KnownChild, become_subreaper, spawn_known};
 pub use run::run_keeper;

@@ -7,6 +7,7 @@ use std::{
 };
 
 use async_trait::async_trait;
+use nix::sys::socket::{setsockopt, sockopt};
 use pingora::{
     server::{ListenFds, ShutdownWatch},
     services::Service,
@@ -50,6 +51,7 @@ impl Address {
             std::io::Error::new(error.kind(), what)
         })?;
         listener.set_nonblocking(true)?;
+        notice_the_vanished(&listener)?;
         Ok(Self { listener, server })
     }
 
@@ -60,6 +62,16 @@ impl Address {
     pub fn local(&self) -> std::io::Result<SocketAddr> {
         self.listener.local_addr()
     }
+}
+
+/// Ends connections whose client went without a word (its machine, the network between) within two minutes: a body
+/// that stops half-way would hold its memory, and a silent tunnel its session, for ever. Accepted sockets inherit it.
+fn notice_the_vanished(listener: &StdTcpListener) -> std::io::Result<()> {
+    setsockopt(listener, sockopt::KeepAlive, &true)?;
+    setsockopt(listener, sockopt::TcpKeepIdle, &60)?;
+    setsockopt(listener, sockopt::TcpKeepInterval, &15)?;
+    setsockopt(listener, sockopt::TcpKeepCount, &4)?;
+    Ok(())
 }
 
 /// The service that owns all front addresses.
@@ -154,4 +166,26 @@ fn is_shortage(error: &std::io::Error) -> bool {
         error.raw_os_error().map(Errno::from_raw),
         Some(Errno::EMFILE | Errno::ENFILE | Errno::ENOBUFS | Errno::ENOMEM)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use nix::sys::socket::getsockopt;
+
+    use super::*;
+
+    #[test]
+    fn accepted_sockets_inherit_the_watch_for_the_vanished() {
+        let listener = StdTcpListener::bind("127.0.0.1:0").unwrap();
+        notice_the_vanished(&listener).unwrap();
+        let _client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (accepted, _) = listener.accept().unwrap();
+        assert!(getsockopt(&accepted, sockopt::KeepAlive).unwrap());
+        let times = (
+            getsockopt(&accepted, sockopt::TcpKeepIdle).unwrap(),
+            getsockopt(&accepted, sockopt::TcpKeepInterval).unwrap(),
+            getsockopt(&accepted, sockopt::TcpKeepCount).unwrap(),
+        );
+        assert_eq!(times, (60, 15, 4));
+    }
 }

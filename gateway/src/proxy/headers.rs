@@ -40,6 +40,7 @@ impl Head {
         remove_hop_by_hop(&mut headers);
         headers.remove(EXPECT); // answered here: the body comes when the worker's connection takes it
         peer.describe(&mut headers);
+        add_host(&uri, &mut headers);
         Self { method, uri: origin_form(uri), headers, upgrade }
     }
 
@@ -173,6 +174,12 @@ fn to_http1(uri: &Uri, headers: &mut HeaderMap) {
     }
 }
 
+/// A request of HTTP/1.0 may name no host, one of HTTP/1.1 must (RFC 9112, 3.2): strict workers (h11) refuse it else.
+fn add_host(uri: &Uri, headers: &mut HeaderMap) {
+    let named = uri.authority().and_then(|authority| HeaderValue::from_str(authority.as_str()).ok());
+    headers.entry(HOST).or_insert_with(|| named.unwrap_or(HeaderValue::from_static("localhost")));
+}
+
 /// A worker is asked for a path; the host stands in its header.
 fn origin_form(uri: Uri) -> Uri {
     if uri.scheme().is_none() && uri.authority().is_none() {
@@ -206,7 +213,7 @@ mod tests {
                 .header("x-theirs", "2")
         });
         let names: Vec<&str> = request.headers().keys().map(HeaderName::as_str).collect();
-        assert_eq!(names, ["x-theirs", "x-forwarded-for", "x-forwarded-proto"]);
+        assert_eq!(names, ["x-theirs", "x-forwarded-for", "x-forwarded-proto", "host"]);
     }
 
     #[test]
@@ -219,6 +226,19 @@ mod tests {
         assert_eq!(request.headers()["x-forwarded-for"], "10.0.0.1, 192.0.2.7");
         assert_eq!(request.headers()["x-forwarded-proto"], "https");
         assert_eq!(request.headers()["x-forwarded-host"], "env:80");
+    }
+
+    #[test]
+    fn a_worker_always_gets_a_host() {
+        let request = sent(|r| r.version(Version::HTTP_10));
+        assert_eq!(request.headers()["host"], "localhost");
+        assert!(!request.headers().contains_key("x-forwarded-host"), "nobody said it");
+        assert_eq!(sent(|r| r.uri("http://env.test/step")).headers()["host"], "env.test");
+        assert_eq!(sent(|r| r.header("host", "env")).headers()["host"], "env");
+        assert_eq!(
+            sent(|r| r.header("connection", "host").header("host", "env")).headers()["host"],
+            "localhost"
+        );
     }
 
     #[test]

@@ -31,6 +31,11 @@ pub struct Gateway {
 impl Gateway {
     /// Starts the binary with the arguments that are made from a folder of the test's own; the log comes in JSON.
     pub fn launch(args: impl FnOnce(&Path) -> Vec<String>) -> Self {
+        Self::launch_copy(binary::gateway(), args)
+    }
+
+    /// As [`Gateway::launch`], of another copy of the binary.
+    pub fn launch_copy(program: &Path, args: impl FnOnce(&Path) -> Vec<String>) -> Self {
         // Short: a Unix socket's path holds 107 bytes.
         let directory = tempfile::Builder::new().prefix("gg").tempdir().expect("a folder");
         let workers = Workers::listen(directory.path());
@@ -38,7 +43,7 @@ impl Gateway {
         if !args.iter().any(|arg| arg == "--log-format") {
             args.splice(1..1, ["--log-format".to_owned(), "json".to_owned()]);
         }
-        let mut child = Command::new(binary::gateway())
+        let mut child = Command::new(program)
             .args(args)
             .current_dir(directory.path())
             // Its sockets go with the folder, whatever becomes of it.
