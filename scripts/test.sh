@@ -24,9 +24,11 @@ cargo test --locked --workspace --no-fail-fast "$@" 2>&1 | tee "$log" || status=
 
 awk '
     /^test result: / { for (i = 2; i <= NF; i++) { if ($i ~ /^passed/) passed += $(i-1); if ($i ~ /^failed/) failed += $(i-1); if ($i ~ /^ignored/) skipped += $(i-1) } }
+    /^test .* FAILED$/ { names[++m] = $2 }
     /^SKIPPED: / { skipped++; reasons[++n] = $0 }
     END {
         for (i = 1; i <= n; i++) print "!! " reasons[i]
+        for (i = 1; i <= m; i++) print "failed: " names[i]
         passed -= n  # a test that skips itself returns like one that passed
         printf "%d passed, %d failed, %d skipped\n", passed, failed, skipped
     }' "$log"

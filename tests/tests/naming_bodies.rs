@@ -191,10 +191,20 @@ async fn a_huge_body_is_refused_without_a_reset() {
 async fn a_gateway_that_holds_too_much_says_so() {
     let setup = Setup::resources().gateway("max_buffered_bytes", 100_000).gateway("threads", 1);
     let gateway = setup.start().await;
-    let body = json!({"resources_session_id": "s", "filler": "x".repeat(300_000)}).to_string();
-    let answer = seed(&gateway, body).await;
+    let body = |length| json!({"resources_session_id": "s", "filler": "x".repeat(length)}).to_string();
+    // More than there can ever be is not worth another try.
+    seed(&gateway, body(300_000)).await.assert_refused(413, "body_too_large");
+    let mut slow = gateway.raw().await;
+    let whole = body(80_000);
+    slow.send(gateway.post("/seed_session").body(whole.clone()).head_bytes()).await;
+    slow.send(&whole[..60_000]).await;
+    let held = |m: &admin::Metrics| m.sum("gym_gateway_buffered_bytes", &[]) >= 50_000.0;
+    admin::metrics_until(&gateway, "the half body is held", held).await;
+    let answer = seed(&gateway, body(60_000)).await;
     answer.assert_refused(503, "at_capacity");
     assert_ne!(answer.text("retry-after"), "");
+    slow.send(&whole[60_000..]).await;
+    assert_eq!(slow.answer().await.status, 200);
     seed(&gateway, r#"{"resources_session_id": "s"}"#).await.assert(200);
     assert_eq!(admin::sessions(&gateway, "open").await, 1.0);
     gateway.finish().await;

@@ -68,7 +68,9 @@ async fn readyz(State(admin): State<Admin>) -> Response {
     }
     for server in admin.snapshot.servers().iter().filter(|server| server.ready() == 0) {
         let states: Vec<_> = server.workers.iter().map(|worker| worker.state.to_string()).collect();
-        reasons.push(format!("server {} has no ready worker: {}", server.name, states.join(", ")));
+        // Before the first start, in a dry run, there are none.
+        let states = if states.is_empty() { "not started yet".to_owned() } else { states.join(", ") };
+        reasons.push(format!("server {} has no ready worker: {states}", server.name));
     }
     let status = if reasons.is_empty() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     (status, Json(json!({"ready": reasons.is_empty(), "reasons": reasons}))).into_response()

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     admin::RequestMetrics,
     config::{Config, GatewaySettings, ServerConfig},
-    proxy::{Budget, Clock, Observer, ServerState, Shared, Stop},
+    proxy::{Budget, Clock, Observer, Places, ServerState, Shared, Stop},
     worker_id::WorkerId,
     workers::{ExitReport, Supervisor, Worker, WorkerEvents, WorkerSet, ask},
 };
@@ -45,6 +45,7 @@ impl Plant {
             budget: Budget::new(config.gateway.max_buffered_bytes),
             observer: Observer::new(metrics, config.gateway.access_log),
             stop: Stop::default(),
+            places: Places::for_open_files(),
         };
         let state = |(index, server): (usize, ServerConfig)| {
             Arc::new(ServerState::new(index, Arc::new(server), Arc::new(WorkerSet::default())))

@@ -24,8 +24,13 @@ impl ShutdownSignalWatch for Watch {
             () = plant.failed.cancelled() => {}
             () = terminated() => self.finish_requests().await,
         }
-        plant.shared.stop.begun.cancel();
-        plant.shared.stop.cut.cancel();
+        let stop = &plant.shared.stop;
+        stop.begun.cancel();
+        stop.cut.cancel();
+        stop.connections.close();
+        // The cores answer what they cut, and end within a second or so; a worker's own last words come too late then.
+        stop.cores.close();
+        stop.cores.wait().await;
         for supervisor in plant.supervisors() {
             supervisor.stop().await;
         }

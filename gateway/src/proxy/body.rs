@@ -102,6 +102,8 @@ pub(super) enum CollectError {
     TooLarge,
     NoMemory,
     Broken,
+    /// Nothing came for too long.
+    Stalled,
 }
 
 /// A request's body; see the module.
@@ -129,15 +131,19 @@ impl RequestBody {
         })))
     }
 
-    /// Reads the whole body, up to `limit` bytes, and keeps it to be sent.
-    pub(super) async fn collect(&self, limit: usize) -> Result<Bytes, CollectError> {
+    /// Reads the whole body, up to `limit` bytes, and keeps it to be sent. Gives up when nothing comes for `patience`:
+    /// what was read holds its part of the budget.
+    pub(super) async fn collect(&self, limit: usize, patience: Duration) -> Result<Bytes, CollectError> {
         let expected = self.0.borrow().incoming.size_hint();
         if expected.lower() > limit as u64 {
             return Err(CollectError::TooLarge);
         }
         let mut pieces: Vec<Bytes> = Vec::new();
         let mut length = 0;
-        while let Some(piece) = poll_fn(|cx| self.0.borrow_mut().poll_read(cx)).await {
+        loop {
+            let next = poll_fn(|cx| self.0.borrow_mut().poll_read(cx));
+            let next = tokio::time::timeout(patience, next).await.map_err(|_| CollectError::Stalled)?;
+            let Some(piece) = next else { break };
             let mut state = self.0.borrow_mut();
             match piece.map_err(|_| CollectError::Broken)? {
                 Piece::Data(bytes) => {

@@ -18,6 +18,11 @@ impl Budget {
         Arc::new(Self { limit, used: AtomicUsize::new(0) })
     }
 
+    /// The most that it holds.
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
     /// Bytes held now.
     pub fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)

@@ -19,6 +19,8 @@ pub(super) enum Order {
     Serve,
     /// End after the request in flight.
     End,
+    /// End after an answer of the gateway's own to the request in flight.
+    Cut,
     /// End now: it was idle for too long.
     Close,
 }
@@ -64,6 +66,13 @@ impl Connections {
         self.stopping.set(true);
         for (_, state) in self.all.borrow().iter() {
             state.tell(Order::End);
+        }
+    }
+
+    /// Cuts the requests in flight of all connections short.
+    pub(super) fn cut_all(&self) {
+        for (_, state) in self.all.borrow().iter() {
+            state.tell(Order::Cut);
         }
     }
 
@@ -130,6 +139,11 @@ impl Requests {
     pub(super) fn enter(&self) -> Busy {
         self.state.requests.set(self.state.requests.get() + 1);
         Busy { connections: self.connections.clone(), state: self.state.clone() }
+    }
+
+    /// Whether they are to be cut short. The connection's task is woken when that changes.
+    pub(super) fn are_cut(&self) -> bool {
+        self.state.order.get() == Order::Cut
     }
 }
 

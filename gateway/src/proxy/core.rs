@@ -5,6 +5,7 @@ use std::{
     convert::Infallible,
     future::{Future, poll_fn},
     net::{SocketAddr, TcpStream as StdTcpStream},
+    pin::pin,
     rc::Rc,
     sync::{
         Arc,
@@ -20,17 +21,21 @@ use hyper_util::{rt::TokioIo, server::conn::auto};
 use tokio::{net::TcpStream, sync::mpsc, time::MissedTickBehavior};
 
 use super::{
+    Refusal,
     body::RequestBody,
     client_io::{ClientIo, Unread},
     connections::{Connections, Order, Requests},
     exchange::Exchange,
     headers::Peer,
     observe::{Account, CoreObserver},
+    places::Place,
     pool::Pool,
     reply::ReplyBody,
     state::{ServerState, Shared},
 };
 
+/// How long clients have to take the answer to a request that the stop has cut.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 /// How often idle connections are looked over.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
@@ -39,6 +44,8 @@ pub(super) struct Accepted {
     pub(super) stream: StdTcpStream,
     pub(super) peer: SocketAddr,
     pub(super) server: Arc<ServerState>,
+    /// Given back when the connection ends.
+    pub(super) place: Place,
 }
 
 /// The acceptor's end of a core.
@@ -68,7 +75,9 @@ impl CoreHandle {
             match runtime {
                 Ok(runtime) => {
                     let _ = runtime_ready.0.send(Ok(()));
+                    let running = shared.stop.cores.token();
                     runtime.block_on(run(receiver, shared, servers, counter));
+                    drop((runtime, running));
                 }
                 Err(error) => {
                     let _ = runtime_ready.0.send(Err(error));
@@ -117,12 +126,16 @@ async fn run(
             connections.fetch_sub(1, Ordering::Relaxed);
         }));
     }
-    // The acceptors are gone. What they dealt goes on until the stop is over; what is left then is cut, when this
-    // returns and its runtime is dropped: before the workers are stopped, whose last words are no replies.
+    // The acceptors are gone. What they dealt goes on until the stop is over. What is left then is cut, before the
+    // workers are stopped, whose last words are no replies: requests without a reply get one of the gateway's own, and
+    // the rest ends with this runtime.
     let stop = &core.shared.stop;
     tokio::select! {
         () = stop.connections.wait() => {}
-        () = stop.cut.cancelled() => {}
+        () = stop.cut.cancelled() => {
+            core.connections.cut_all();
+            let _ = tokio::time::timeout(LAST_WORDS, stop.connections.wait()).await;
+        }
     }
 }
 
@@ -152,7 +165,7 @@ struct Client {
     requests: Requests,
 }
 
-async fn serve(core: Rc<Core>, Accepted { stream, peer, server }: Accepted) {
+async fn serve(core: Rc<Core>, Accepted { stream, peer, server, place: _place }: Accepted) {
     let stream = match TcpStream::from_std(stream) {
         Ok(stream) => stream,
         Err(error) => return tracing::warn!(%error, "a client's connection could not be used"),
@@ -166,13 +179,13 @@ async fn serve(core: Rc<Core>, Accepted { stream, peer, server }: Accepted) {
     let service = service_fn(move |request| handle(client.clone(), request));
     // Without timers: `Connections` closes what is idle.
     let builder = auto::Builder::new(Local);
-    let mut connection = std::pin::pin!(builder.serve_connection_with_upgrades(TokioIo::new(io), service));
+    let mut connection = pin!(builder.serve_connection_with_upgrades(TokioIo::new(io), service));
     let mut is_ending = false;
     let ended = poll_fn(|cx| {
         match entered.order(cx) {
             Order::Serve => {}
-            Order::End if is_ending => {}
-            Order::End => {
+            Order::End | Order::Cut if is_ending => {}
+            Order::End | Order::Cut => {
                 is_ending = true;
                 connection.as_mut().graceful_shutdown();
             }
@@ -199,11 +212,18 @@ async fn handle(client: Rc<Client>, request: Request<Incoming>) -> Result<Respon
     let is_http1 = parts.version < Version::HTTP_2;
     let now = Cell::new(account.started());
     let exchange = Exchange { core, server, route, body: &body, account: &account, now };
-    let refusal = match exchange.run(parts, peer, upgrade).await {
+    let ended = {
+        let mut run = pin!(exchange.run(parts, peer, upgrade));
+        poll_fn(
+            |cx| if requests.are_cut() { Poll::Ready(Err(Refusal::Stopping)) } else { run.as_mut().poll(cx) },
+        )
+        .await
+    };
+    let refusal = match ended {
         Ok(response) => return Ok(response),
         Err(refusal) => refusal,
     };
-    let whole = body.discard().await;
+    let whole = !requests.are_cut() && body.discard().await;
     let (parts, own) = refusal.reply(is_http1 && !whole).into_parts();
     account.refused(&refusal);
     Ok(Response::from_parts(parts, ReplyBody::own(own, account)))

@@ -5,7 +5,7 @@ use std::{cell::Cell, rc::Rc, sync::Arc, time::Instant};
 use bytes::Bytes;
 use http::{
     Method, Response, StatusCode,
-    header::{TRANSFER_ENCODING, UPGRADE},
+    header::{ACCEPT_ENCODING, TRANSFER_ENCODING, UPGRADE},
     request::Parts,
 };
 use hyper::{body::Incoming, upgrade::OnUpgrade};
@@ -48,10 +48,17 @@ impl Exchange<'_> {
         if parts.method == Method::CONNECT {
             return Err(Refusal::BadRequest("this is no forward proxy: CONNECT is not served"));
         }
+        // Nothing of a connection's is accepted while it ends; but its task may not have heard of the stop yet.
+        if self.route.is_start() && self.core.shared.stop.begun.is_cancelled() {
+            return Err(Refusal::Stopping);
+        }
         let query = parts.uri.path_and_query().cloned();
         let query = query.as_ref().and_then(|p| p.query());
         let is_head = parts.method == Method::HEAD;
         let mut head = Head::new(parts, peer);
+        if self.server.rule.watches_reply(self.route) {
+            head.headers_mut().remove(ACCEPT_ENCODING); // a compressed reply cannot be looked at as it passes
+        }
         let naming = self.naming_body().await?;
         let route = if head.is_upgrade() { self.route.upgraded() } else { self.route };
 
@@ -87,13 +94,18 @@ impl Exchange<'_> {
         if !self.server.rule.reads_body(self.route) {
             return Ok(None);
         }
-        let limit = self.server.config.settings.max_naming_body_bytes;
-        let collected = self.body.collect(limit).await;
+        let settings = &self.server.config.settings;
+        // What is over the whole budget would be refused again and again.
+        let limit = settings.max_naming_body_bytes.min(self.core.shared.budget.limit());
+        let collected = self.body.collect(limit, settings.client_idle_timeout).await;
         self.now.set(Instant::now());
         collected.map(Some).map_err(|error| match error {
             CollectError::TooLarge => Refusal::BodyTooLarge { limit },
             CollectError::NoMemory => Refusal::AtCapacity,
             CollectError::Broken => Refusal::BROKEN_BODY,
+            CollectError::Stalled => {
+                Refusal::BadRequest("no more of the body came within client_idle_timeout_seconds")
+            }
         })
     }
 
@@ -148,6 +160,7 @@ impl Exchange<'_> {
         let unix = super::Clock::unix;
         let reply = self.server.rule.read_reply(self.route, parts.status, &parts.headers, unix);
         let effects = settlement.reply(&reply);
+        self.server.check_cookie(&parts.headers, reply.cookie.is_some());
         let ends_with_connection = ends_with_connection(asked.is_head, &parts, &incoming);
         headers::clean_reply(parts.status, &mut parts.headers);
         self.server.rule.apply(&effects, &mut parts.headers, unix);

@@ -130,16 +130,20 @@ async fn accept(Address { listener, server }: Address, cores: Vec<CoreHandle>, s
         }
     };
     loop {
+        let next = async {
+            let place = shared.places.take(&server.config.name).await;
+            listener.accept().await.map(|accepted| (accepted, place))
+        };
         let accepted = tokio::select! {
             biased;
             () = shared.stop.begun.cancelled() => return,
-            accepted = listener.accept() => accepted,
+            accepted = next => accepted,
         };
-        match accepted.and_then(|(stream, peer)| Ok((plain(stream)?, peer))) {
-            Ok((stream, peer)) => {
+        match accepted.and_then(|((stream, peer), place)| Ok((plain(stream)?, peer, place))) {
+            Ok((stream, peer, place)) => {
                 let core = cores.iter().min_by_key(|core| core.load());
-                let dealt =
-                    core.is_some_and(|core| core.deal(Accepted { stream, peer, server: server.clone() }));
+                let accepted = Accepted { stream, peer, server: server.clone(), place };
+                let dealt = core.is_some_and(|core| core.deal(accepted));
                 if !dealt {
                     tracing::error!(server = server.config.name, "a core is gone; its connection is closed");
                 }

@@ -11,7 +11,7 @@ use std::{
 
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
-use tokio::task::JoinSet;
+use tokio::{sync::Semaphore, task::JoinSet};
 
 use super::{
     body::SentBody,
@@ -49,11 +49,13 @@ struct Idle {
 }
 
 /// One core's connections to one worker.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Link {
     idle: Vec<Idle>,
     /// The connections' tasks: dropped with the link, which fails their requests in flight at once.
     tasks: JoinSet<()>,
+    /// The turn to wait for room in the worker's accept queue.
+    queue: Arc<Semaphore>,
 }
 
 /// One core's connections to workers; of the idle ones the newest is taken first.
@@ -91,10 +93,12 @@ impl Pool {
 
     /// A new connection.
     pub(super) async fn connect(&self, server: usize, worker: &Arc<Worker>) -> io::Result<Connection> {
+        let key = (server, worker.id);
+        let queue = self.link(key, worker, |link| link.queue.clone());
         let io = tokio::select! {
             biased;
             () = worker.exited().cancelled() => return Err(io::ErrorKind::ConnectionRefused.into()),
-            io = WorkerIo::connect(&worker.address) => io?,
+            io = WorkerIo::connect(&worker.address, &queue) => io?,
         };
         let written = io.written();
         let (sender, connection) =
@@ -102,18 +106,23 @@ impl Pool {
         if worker.exited().is_cancelled() {
             return Err(io::ErrorKind::ConnectionRefused.into());
         }
-        let key = (server, worker.id);
-        let mut all = self.0.borrow_mut();
-        let link = all.entry(key).or_insert_with(|| {
-            tokio::task::spawn_local(forget(Rc::downgrade(&self.0), key, worker.clone()));
-            Link::default()
-        });
-        while link.tasks.try_join_next().is_some() {}
-        link.tasks.spawn_local(async move {
-            // A broken connection is the request's to report, which sees the same error.
-            let _ = connection.with_upgrades().await;
+        self.link(key, worker, |link| {
+            while link.tasks.try_join_next().is_some() {}
+            link.tasks.spawn_local(async move {
+                // A broken connection is the request's to report, which sees the same error.
+                let _ = connection.with_upgrades().await;
+            });
         });
         Ok(Connection { sender, written, taken_at: 0 })
+    }
+
+    /// The link to a worker, made when it is needed and gone when the worker has exited.
+    fn link<T>(&self, key: Key, worker: &Arc<Worker>, with: impl FnOnce(&mut Link) -> T) -> T {
+        let mut all = self.0.borrow_mut();
+        with(all.entry(key).or_insert_with(|| {
+            tokio::task::spawn_local(forget(Rc::downgrade(&self.0), key, worker.clone()));
+            Link { idle: Vec::new(), tasks: JoinSet::new(), queue: Arc::new(Semaphore::new(1)) }
+        }))
     }
 
     /// Takes a connection back at the end of a reply's body.

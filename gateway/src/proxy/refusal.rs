@@ -50,7 +50,11 @@ pub const CODES: &[CodeDoc] = &[
     (409, "session_mismatch", "cookie and body name different sessions"),
     (409, "session_closed", "a seed whose session was closed, within the close-retry window"),
     (410, "session_lost", "the worker that held the session is gone, or the session was idle for too long"),
-    (413, "body_too_large", "the body of a naming route is over `max_naming_body_bytes`"),
+    (
+        413,
+        "body_too_large",
+        "the body of a naming route is over `max_naming_body_bytes` or `max_buffered_bytes`",
+    ),
     (422, "invalid_session_id", "a session ID is null, empty, over 256 bytes, or not a string"),
     (
         502,
@@ -102,7 +106,7 @@ impl Refusal {
             Self::BadRequest(why) => (*why).into(),
             Self::BodyTooLarge { limit } => {
                 format!(
-                    "the body of a route that names a session must not be over {limit} bytes (max_naming_body_bytes)"
+                    "the body of a route that names a session must not be over {limit} bytes (the lesser of max_naming_body_bytes and max_buffered_bytes)"
                 )
             }
             Self::WorkerError(what) => what.clone(),

@@ -2,14 +2,15 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicUsize, Ordering},
+    atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
+use http::{HeaderMap, header::SET_COOKIE};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{budget::Budget, clock::Clock, observe::Observer};
+use super::{budget::Budget, clock::Clock, observe::Observer, places::Places};
 use crate::{
-    config::ServerConfig,
+    config::{Kind, ServerConfig},
     session::{Rule, SessionTable},
     workers::WorkerSet,
 };
@@ -31,6 +32,7 @@ pub struct ServerState {
     pub waiting: Count,
     /// Client connections.
     pub connections: Count,
+    warned_of_cookie: AtomicBool,
 }
 
 impl ServerState {
@@ -44,6 +46,25 @@ impl ServerState {
             workers,
             waiting: Count::default(),
             connections: Count::default(),
+            warned_of_cookie: AtomicBool::new(false),
+        }
+    }
+
+    /// Says once that a worker sets cookies and none of them names a session, though the config says that one would:
+    /// without sessions every request is balanced, and a worker's state is lost.
+    pub(super) fn check_cookie(&self, headers: &HeaderMap, names_session: bool) {
+        let settings = &self.config.settings;
+        let (Kind::Generic, Some(cookie)) = (self.config.kind, &settings.session_cookie) else { return };
+        if names_session || !headers.contains_key(SET_COOKIE) || !settings.routes_sessions_to_owner {
+            return;
+        }
+        if !self.warned_of_cookie.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                server = self.config.name,
+                cookie,
+                "a worker sets a cookie, but none that names a session: its name is not this one, or its value is signed \
+                 JSON without `session_id`. Requests are balanced without regard to sessions; see session_cookie (run: --cookie)"
+            );
         }
     }
 }
@@ -59,6 +80,8 @@ pub struct Shared {
     pub observer: Observer,
     /// The stop path.
     pub stop: Stop,
+    /// The bound on client connections.
+    pub places: Places,
 }
 
 /// The gateway's own stop: begun once, done when the last connection is.
@@ -70,6 +93,8 @@ pub struct Stop {
     pub cut: CancellationToken,
     /// The client connections and tunnels that are not done yet.
     pub connections: TaskTracker,
+    /// The cores that have not ended yet.
+    pub cores: TaskTracker,
 }
 
 /// Counts what is there now, by guards.

@@ -13,6 +13,7 @@ use std::{
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::{TcpStream, UnixStream},
+    sync::Semaphore,
 };
 
 use crate::workers::Address;
@@ -45,8 +46,8 @@ pub(super) struct WorkerIo {
 }
 
 impl WorkerIo {
-    /// Connects to a worker.
-    pub(super) async fn connect(address: &Address) -> io::Result<Self> {
+    /// Connects to a worker. Those that find its accept queue full wait in `queue`.
+    pub(super) async fn connect(address: &Address, queue: &Arc<Semaphore>) -> io::Result<Self> {
         let stream = match address {
             Address::Tcp(address) => {
                 let stream = TcpStream::connect(address).await?;
@@ -56,7 +57,7 @@ impl WorkerIo {
             Address::Unix(path) => match UnixStream::connect(path).await {
                 Ok(stream) => Stream::Unix(stream),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    Stream::Unix(wait_in_queue(path).await?)
+                    Stream::Unix(wait_in_queue(path, queue).await?)
                 }
                 Err(error) => return Err(error),
             },
@@ -85,12 +86,16 @@ impl WorkerIo {
     }
 }
 
-/// A full accept queue refuses a connect that does not block, and nothing tells when there is room again; one that blocks waits.
-async fn wait_in_queue(path: &std::path::Path) -> io::Result<UnixStream> {
+/// A full accept queue refuses a connect that does not block, and nothing tells when there is room again; one that
+/// blocks waits, on a thread: so one at a time.
+async fn wait_in_queue(path: &std::path::Path, queue: &Arc<Semaphore>) -> io::Result<UnixStream> {
+    let turn = queue.clone().acquire_owned().await.map_err(io::Error::other)?;
     let path = path.to_owned();
-    let stream = tokio::task::spawn_blocking(move || std::os::unix::net::UnixStream::connect(path))
-        .await
-        .map_err(io::Error::other)??;
+    let connect = move || {
+        let _turn = turn; // kept although the request that waits may be gone before
+        std::os::unix::net::UnixStream::connect(path)
+    };
+    let stream = tokio::task::spawn_blocking(connect).await.map_err(io::Error::other)??;
     stream.set_nonblocking(true)?;
     UnixStream::from_std(stream)
 }

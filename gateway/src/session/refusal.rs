@@ -61,7 +61,7 @@ impl fmt::Display for Refusal {
             Self::SessionLost(id) => write!(
                 f,
                 "Session {id} is lost: the worker that held its state is no longer running, or gave it up after long idleness. \
-                 Start a new session."
+                 Start a new one, without this session's cookie."
             ),
             Self::InvalidSessionId(what) => f.write_str(what),
         }

@@ -83,6 +83,11 @@ impl Route {
         Self { endless: true, ..self }
     }
 
+    /// Whether the route starts a session.
+    pub const fn is_start(&self) -> bool {
+        self.starts
+    }
+
     /// Whether the request may stay open for ever while nothing happens: `GET /mcp`, or after [`Route::upgraded`].
     pub const fn is_endless(&self) -> bool {
         self.endless

@@ -5,6 +5,7 @@
 
 use std::{
     collections::HashMap,
+    io::Write,
     sync::{Mutex, PoisonError},
 };
 
@@ -35,6 +36,17 @@ impl Reply {
     pub(super) fn json(body: &Value) -> Self {
         let headers = vec![("Content-Type".to_owned(), "application/json".to_owned())];
         Self { status: 200, headers, body: body.to_string().into_bytes() }
+    }
+
+    /// Compressed, if the client takes that: what Starlette's GZipMiddleware does.
+    fn compressed(mut self, head: &Head) -> Self {
+        if head.header("accept-encoding").is_some_and(|takes| takes.contains("gzip")) {
+            let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            encoder.write_all(&self.body).expect("into memory");
+            self.body = encoder.finish().expect("into memory");
+            self.headers.push(("Content-Encoding".to_owned(), "gzip".to_owned()));
+        }
+        self
     }
 
     fn error(status: usize, detail: &str) -> Self {
@@ -133,8 +145,11 @@ fn route(stub: &Stub, head: &Head, body: &Body, id: &str) -> Reply {
         }
         (_, "/step") => {
             let over = |key| field(key).unwrap_or(Value::Bool(false));
-            Reply::json(&json!({"session": id, "observation": "{\"terminated\": true}", "known": known,
-                "info": {"truncated": true}, "terminated": over("terminated"), "truncated": over("truncated")}))
+            let reply = Reply::json(
+                &json!({"session": id, "observation": "{\"terminated\": true}", "known": known,
+                "info": {"truncated": true}, "terminated": over("terminated"), "truncated": over("truncated")}),
+            );
+            reply.compressed(head)
         }
         (_, "/verify") => Reply::json(
             &json!({"session": id, "reward": counters.get(id).copied().unwrap_or(0), "known": known}),
