@@ -22,7 +22,7 @@ pub enum Asked {
     Agreed,
 }
 
-/// A server that refused to have several workers, or could not be asked.
+/// A server that did not agree to have several workers: it refused, broke down, or could not be asked.
 #[derive(Clone, Debug)]
 pub struct Refused {
     /// The server's name.
@@ -38,7 +38,7 @@ pub struct Refused {
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { server, num_workers, seen, output } = self;
-        write!(f, "server {server}: refused num_workers: {num_workers} in a dry run: {seen}")?;
+        write!(f, "server {server}: did not agree to num_workers: {num_workers} in a dry run: {seen}")?;
         if !output.is_empty() {
             write!(f, "\n  its last output:")?;
         }
@@ -47,8 +47,10 @@ impl fmt::Display for Refused {
         }
         write!(
             f,
-            "\n  what to do: set num_workers: 1; or, if you know that it can have several, \
-             gateway.servers.{server}.multiple_workers_unsupported_reason: \"\""
+            "\n  what to do: read its output. If it says that the server must have one worker, set num_workers: 1 \
+             (or, if you know better, gateway.servers.{server}.multiple_workers_unsupported_reason: \"\"). \
+             If it could not start at all, such as for a missing module, mend that first: \
+             gateway.servers.{server}.python and .directory say with what and where it runs"
         )
     }
 }
@@ -72,6 +74,11 @@ pub async fn ask(server: &ServerConfig, binary: &Path) -> Result<Asked, Refused>
     let refused = |seen, output| Refused { server: server.name.clone(), num_workers, seen, output };
     let plan = plan_gym(server, GymRun { num_workers, dry_run: true })
         .map_err(|error| refused(format!("it could not be asked: {error}"), Vec::new()))?;
+    tracing::info!(
+        server = server.name,
+        num_workers,
+        "asking the server whether it can have several workers (dry run)"
+    );
     let label = Label { server: server.name.clone(), slot: None };
     let process = Process::start(binary.to_owned(), plan.spec, label);
     let seen = outcome(&process, server.settings.start_timeout).await;
