@@ -16,10 +16,42 @@ use crate::{
 /// A server that may have its workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// One worker, another kind of server, or the config says what it would.
-    NotNeeded,
+    /// It was not asked.
+    NotNeeded(Unasked),
     /// It went through its dry run with that many.
     Agreed,
+}
+
+/// Why a server is not asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unasked {
+    /// It has one worker.
+    OneWorker,
+    /// It runs a command, and only NeMo Gym's own servers know the dry run.
+    Command,
+    /// Its `multiple_workers_unsupported_reason` is set.
+    Reason,
+}
+
+impl fmt::Display for Unasked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::OneWorker => "it has one worker",
+            Self::Command => "it runs a command, and only NeMo Gym's own servers know the dry run",
+            Self::Reason => "its multiple_workers_unsupported_reason is set",
+        })
+    }
+}
+
+/// Why the config leaves nothing to ask; `None`: ask.
+fn unasked(server: &ServerConfig) -> Option<Unasked> {
+    if server.num_workers <= 1 {
+        Some(Unasked::OneWorker)
+    } else if !matches!(server.launch, Launch::NemoGym { .. }) {
+        Some(Unasked::Command)
+    } else {
+        server.settings.multiple_workers_unsupported_reason.as_ref().map(|_| Unasked::Reason)
+    }
 }
 
 /// A server that did not agree to have several workers: it refused, broke down, or could not be asked.
@@ -60,15 +92,14 @@ impl std::error::Error for Refused {}
 /// Runs a NeMo Gym server once with `dry_run: true` and the configured `num_workers`: it loads its config, makes itself, and
 /// ends before it would listen.
 ///
-/// Not asked: one worker, a server of another kind, and one whose `multiple_workers_unsupported_reason` is set.
+/// Not asked: see [`Unasked`].
 /// `binary` is the `gym-gateway` program, for the keeper.
 ///
 /// # Errors
 /// It ended with a failure, or not within `start_timeout_seconds`; nothing of it is left then.
 pub async fn ask(server: &ServerConfig, binary: &Path) -> Result<Asked, Refused> {
-    let settled = server.settings.multiple_workers_unsupported_reason.is_some();
-    if server.num_workers <= 1 || settled || !matches!(server.launch, Launch::NemoGym { .. }) {
-        return Ok(Asked::NotNeeded);
+    if let Some(why) = unasked(server) {
+        return Ok(Asked::NotNeeded(why));
     }
     let num_workers = server.num_workers;
     let refused = |seen, output| Refused { server: server.name.clone(), num_workers, seen, output };

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use gym_gateway::{
     config::{Launch, ServerConfig},
-    workers::{Asked, Refused, ask},
+    workers::{Asked, Refused, Unasked, ask},
 };
 use serde_json::json;
 
@@ -101,10 +101,10 @@ async fn nobody_is_asked_who_need_not_be() {
     one.config.num_workers = 1;
     let mut settled = Server::new("exit 1");
     settled.config.settings.multiple_workers_unsupported_reason = Some(String::new());
-    for server in [one, settled] {
-        assert_eq!(server.ask().await.unwrap(), Asked::NotNeeded);
+    for (server, why) in [(one, Unasked::OneWorker), (settled, Unasked::Reason)] {
+        assert_eq!(server.ask().await.unwrap(), Asked::NotNeeded(why));
     }
     let mut command = config(vec!["false".into()], "");
     command.num_workers = 4;
-    assert_eq!(ask(&command, &program()).await.unwrap(), Asked::NotNeeded);
+    assert_eq!(ask(&command, &program()).await.unwrap(), Asked::NotNeeded(Unasked::Command));
 }
