@@ -105,6 +105,10 @@ fn a_misspelt_key_is_named_with_the_right_one() {
     let mut config = good();
     config["gateway"]["shutdwn_timeout_seconds"] = json!(3);
     refused(&config, &["shutdwn_timeout_seconds", "shutdown_timeout_seconds"]);
+    let mut config = good();
+    config["Gateway"] = json!({"threads": 1});
+    config["other"] = json!({"resource_servers": {"other": {"port": 0}}});
+    refused(&config, &["Gateway", "`gateway`", "other.resource_servers", "`resources_servers`"]);
 }
 
 #[test]
