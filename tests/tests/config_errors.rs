@@ -60,12 +60,55 @@ fn a_good_one_is_described() {
 }
 
 #[test]
+fn those_who_are_not_asked_are_not_said_to_agree() {
+    let gym = |script: &str, workers: u16, own: Value| {
+        let block = json!({"entrypoint": script, "port": 0, "num_workers": workers});
+        let mut own = own;
+        own["python"] = json!("/bin/sh");
+        own["directory"] = json!(".");
+        (block, own)
+    };
+    let mut config = good();
+    for (name, (block, own)) in [
+        ("one", gym("no.sh", 1, json!({}))),
+        ("settled", gym("no.sh", 2, json!({"multiple_workers_unsupported_reason": ""}))),
+        ("agrees", gym("yes.sh", 3, json!({}))),
+    ] {
+        config[name] = json!({"resources_servers": {name: block}});
+        config["gateway"]["servers"][name] = own;
+    }
+    let ask = |config: &Value| {
+        let text = config.to_string();
+        run(&["check", "--ask", "my.yaml"], &[("my.yaml", &text), ("yes.sh", "exit 0"), ("no.sh", "exit 3")])
+    };
+    let (code, out, said) = ask(&config);
+    assert_eq!(code, Some(0), "{out}{said}");
+    for line in [
+        "stub: not asked: it runs a command, and only NeMo Gym's own servers know the dry run",
+        "one: not asked: it has one worker",
+        "settled: not asked: its multiple_workers_unsupported_reason is set",
+        "agrees: can have 3 workers",
+    ] {
+        assert!(out.lines().any(|seen| seen == line), "no {line:?} in: {out}");
+    }
+    assert_eq!(said.matches("asking the server whether it can have several workers").count(), 1, "{said}");
+    config["one"]["resources_servers"]["one"]["num_workers"] = json!(2);
+    let (code, out, said) = ask(&config);
+    assert_eq!(code, Some(1), "{out}{said}");
+    assert!(out.contains("did not agree to num_workers: 2 in a dry run: it exited with status 3"), "{out}");
+}
+
+#[test]
 fn a_misspelt_key_is_named_with_the_right_one() {
     refused(&with("num_wokers", json!(2)), &["num_wokers", "num_workers"]);
     refused(&with("queue_timeout", json!(2)), &["queue_timeout", "queue_timeout_seconds"]);
     let mut config = good();
     config["gateway"]["shutdwn_timeout_seconds"] = json!(3);
     refused(&config, &["shutdwn_timeout_seconds", "shutdown_timeout_seconds"]);
+    let mut config = good();
+    config["Gateway"] = json!({"threads": 1});
+    config["other"] = json!({"resource_servers": {"other": {"port": 0}}});
+    refused(&config, &["Gateway", "`gateway`", "other.resource_servers", "`resources_servers`"]);
 }
 
 #[test]

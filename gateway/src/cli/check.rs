@@ -2,7 +2,11 @@
 
 use std::process::ExitCode;
 
-use crate::{config::Config, keeper, workers::ask};
+use crate::{
+    config::Config,
+    keeper,
+    workers::{Asked, ask},
+};
 
 /// Prints what the configuration means; with `ask`, also what each server says to several workers.
 pub(super) fn check(config: &Config, ask: bool) -> ExitCode {
@@ -28,7 +32,8 @@ fn ask_all(config: &Config) -> std::io::Result<bool> {
         let mut all = true;
         for server in &config.servers {
             match ask(server, &binary).await {
-                Ok(_) => println!("{}: can have {} workers", server.name, server.num_workers),
+                Ok(Asked::NotNeeded(why)) => println!("{}: not asked: {why}", server.name),
+                Ok(Asked::Agreed) => println!("{}: can have {} workers", server.name, server.num_workers),
                 Err(error) => {
                     all = false;
                     println!("{}: {error}", server.name);

@@ -150,6 +150,17 @@ pub(crate) fn complaint(key: &str, place: Place) -> Option<String> {
     })
 }
 
+/// Whether the gateway reads such a key anywhere.
+pub(crate) fn known(key: &str) -> bool {
+    KEYS.iter().any(|doc| doc.key == key)
+}
+
+/// How far `word` is from `right`, if it is another word at most `limit` edits away.
+pub(crate) fn near(word: &str, right: &str, limit: usize) -> Option<usize> {
+    let distance = strsim::damerau_levenshtein(word, right);
+    (1..=limit).contains(&distance).then_some(distance)
+}
+
 /// The candidate that `word` is most likely a misspelling of.
 pub(crate) fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     // A missing unit or a swapped part is common: `queue_timeout` for `queue_timeout_seconds`.

@@ -76,7 +76,12 @@ impl<'a> Section<'a> {
 
     /// Notes a problem with `key`.
     pub(crate) fn complain(&self, key: &str, what: impl std::fmt::Display) {
-        let at = self.map.iter().find(|entry| entry.key == key).map_or(self.at, |entry| entry.at);
+        self.complain_beside(key, key, what);
+    }
+
+    /// Notes a problem with `key` at the place of `other`.
+    pub(crate) fn complain_beside(&self, other: &str, key: &str, what: impl std::fmt::Display) {
+        let at = self.map.iter().find(|entry| entry.key == other).map_or(self.at, |entry| entry.at);
         self.complain_at(at, key, what);
     }
 
@@ -99,6 +104,13 @@ impl<'a> Section<'a> {
     /// Whether the key is there, whatever it holds.
     pub(crate) fn has(&self, key: &str) -> bool {
         self.map.iter().any(|entry| entry.key == key && entry.node.value != Value::Null)
+    }
+
+    /// The key that is most likely a misspelling of `right`, at most `limit` edits away; none that the gateway knows.
+    pub(crate) fn misspelt(&self, right: &str, limit: usize) -> Option<&str> {
+        let keys = self.map.iter().map(|entry| entry.key.as_str()).filter(|key| !keys::known(key));
+        let near = keys.filter_map(|key| Some((keys::near(key, right, limit)?, key)));
+        near.min_by_key(|(distance, _)| *distance).map(|(_, key)| key)
     }
 
     /// The value as written, and its path.

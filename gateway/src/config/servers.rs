@@ -3,6 +3,7 @@
 mod block;
 mod gym;
 mod http;
+mod near;
 
 use self::block::{Block, Taken, take_apart};
 use super::{
@@ -30,6 +31,10 @@ pub(crate) fn read(context: &Context<'_>, root: &Map, own: Option<&Node>) -> Fou
     let global = std::cell::OnceCell::new();
     for entry in root.iter().filter(|entry| entry.key != "gateway") {
         if kind_keys(&entry.node).is_empty() {
+            // Else it would be one of Gym's own global values, and pass in silence.
+            if near::complain(context, entry) {
+                known.push(entry.key.as_str());
+            }
             continue;
         }
         known.push(entry.key.as_str());
@@ -63,8 +68,12 @@ pub(crate) fn read(context: &Context<'_>, root: &Map, own: Option<&Node>) -> Fou
 fn front(section: &Section<'_>) -> Option<(Listen, u16)> {
     let host = section.text("host").unwrap_or_else(|| "127.0.0.1".into());
     let workers = if section.has("num_workers") { section.whole("num_workers", 1..=1024) } else { Some(1) };
-    if !section.has("port") {
-        section.complain("port", "missing: give the port of the front address, like 8000");
+    match section.misspelt("port", 2) {
+        _ if section.has("port") => {}
+        Some(key) => {
+            section.complain_beside(key, "port", format!("missing; there is `{key}`: did you mean `port`?"));
+        }
+        None => section.complain("port", "missing: give the port of the front address, like 8000"),
     }
     let port = section.whole("port", 0..=65_535).and_then(|port| u16::try_from(port).ok())?;
     let key = if section.has("host") { "host" } else { "port" };

@@ -16,13 +16,45 @@ use crate::{
 /// A server that may have its workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// One worker, another kind of server, or the config says what it would.
-    NotNeeded,
+    /// It was not asked.
+    NotNeeded(Unasked),
     /// It went through its dry run with that many.
     Agreed,
 }
 
-/// A server that refused to have several workers, or could not be asked.
+/// Why a server is not asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unasked {
+    /// It has one worker.
+    OneWorker,
+    /// It runs a command, and only NeMo Gym's own servers know the dry run.
+    Command,
+    /// Its `multiple_workers_unsupported_reason` is set.
+    Reason,
+}
+
+impl fmt::Display for Unasked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::OneWorker => "it has one worker",
+            Self::Command => "it runs a command, and only NeMo Gym's own servers know the dry run",
+            Self::Reason => "its multiple_workers_unsupported_reason is set",
+        })
+    }
+}
+
+/// Why the config leaves nothing to ask; `None`: ask.
+fn unasked(server: &ServerConfig) -> Option<Unasked> {
+    if server.num_workers <= 1 {
+        Some(Unasked::OneWorker)
+    } else if !matches!(server.launch, Launch::NemoGym { .. }) {
+        Some(Unasked::Command)
+    } else {
+        server.settings.multiple_workers_unsupported_reason.as_ref().map(|_| Unasked::Reason)
+    }
+}
+
+/// A server that did not agree to have several workers: it refused, broke down, or could not be asked.
 #[derive(Clone, Debug)]
 pub struct Refused {
     /// The server's name.
@@ -38,7 +70,7 @@ pub struct Refused {
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { server, num_workers, seen, output } = self;
-        write!(f, "server {server}: refused num_workers: {num_workers} in a dry run: {seen}")?;
+        write!(f, "server {server}: did not agree to num_workers: {num_workers} in a dry run: {seen}")?;
         if !output.is_empty() {
             write!(f, "\n  its last output:")?;
         }
@@ -47,8 +79,10 @@ impl fmt::Display for Refused {
         }
         write!(
             f,
-            "\n  what to do: set num_workers: 1; or, if you know that it can have several, \
-             gateway.servers.{server}.multiple_workers_unsupported_reason: \"\""
+            "\n  what to do: read its output. If it says that the server must have one worker, set num_workers: 1 \
+             (or, if you know better, gateway.servers.{server}.multiple_workers_unsupported_reason: \"\"). \
+             If it could not start at all, such as for a missing module, mend that first: \
+             gateway.servers.{server}.python and .directory say with what and where it runs"
         )
     }
 }
@@ -58,20 +92,24 @@ impl std::error::Error for Refused {}
 /// Runs a NeMo Gym server once with `dry_run: true` and the configured `num_workers`: it loads its config, makes itself, and
 /// ends before it would listen.
 ///
-/// Not asked: one worker, a server of another kind, and one whose `multiple_workers_unsupported_reason` is set.
+/// Not asked: see [`Unasked`].
 /// `binary` is the `gym-gateway` program, for the keeper.
 ///
 /// # Errors
 /// It ended with a failure, or not within `start_timeout_seconds`; nothing of it is left then.
 pub async fn ask(server: &ServerConfig, binary: &Path) -> Result<Asked, Refused> {
-    let settled = server.settings.multiple_workers_unsupported_reason.is_some();
-    if server.num_workers <= 1 || settled || !matches!(server.launch, Launch::NemoGym { .. }) {
-        return Ok(Asked::NotNeeded);
+    if let Some(why) = unasked(server) {
+        return Ok(Asked::NotNeeded(why));
     }
     let num_workers = server.num_workers;
     let refused = |seen, output| Refused { server: server.name.clone(), num_workers, seen, output };
     let plan = plan_gym(server, GymRun { num_workers, dry_run: true })
         .map_err(|error| refused(format!("it could not be asked: {error}"), Vec::new()))?;
+    tracing::info!(
+        server = server.name,
+        num_workers,
+        "asking the server whether it can have several workers (dry run)"
+    );
     let label = Label { server: server.name.clone(), slot: None };
     let process = Process::start(binary.to_owned(), plan.spec, label);
     let seen = outcome(&process, server.settings.start_timeout).await;

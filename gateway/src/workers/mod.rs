@@ -20,7 +20,7 @@ mod supervisor;
 pub(crate) mod testing;
 
 pub use address::Address;
-pub use ask::{Asked, Refused, ask};
+pub use ask::{Asked, Refused, Unasked, ask};
 pub use report::{ExitReport, Phase, SlotState, SlotStatus, StartFailure};
 pub use set::{InFlight, Worker, WorkerSet};
 pub use supervisor::{Supervisor, WorkerEvents};

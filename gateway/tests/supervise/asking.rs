@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use gym_gateway::{
     config::{Launch, ServerConfig},
-    workers::{Asked, Refused, ask},
+    workers::{Asked, Refused, Unasked, ask},
 };
 use serde_json::json;
 
@@ -52,14 +52,29 @@ async fn a_server_s_own_words_are_the_reason_of_a_refusal() {
         Server::new("echo Traceback; echo 'ValueError: requires num_workers=1' >&2; exit 1").ask().await;
     let text = refused.unwrap_err().to_string();
     for part in [
-        "server test: refused num_workers: 4",
-        "it exited with status 1",
+        "server test: did not agree to num_workers: 4 in a dry run: it exited with status 1",
         "| ValueError: requires num_workers=1",
-        "set num_workers: 1",
+        "If it says that the server must have one worker, set num_workers: 1",
         "gateway.servers.test.multiple_workers_unsupported_reason: \"\"",
     ] {
         assert!(text.contains(part), "{part} is not in {text}");
     }
+}
+
+#[tokio::test]
+async fn a_server_that_breaks_down_is_not_said_to_refuse() {
+    let script = r#"echo "ModuleNotFoundError: No module named 'gym'" >&2; exit 1"#;
+    let text = Server::new(script).ask().await.unwrap_err().to_string();
+    assert_eq!(
+        text,
+        "server test: did not agree to num_workers: 4 in a dry run: it exited with status 1\
+         \n  its last output:\
+         \n    | ModuleNotFoundError: No module named 'gym'\
+         \n  what to do: read its output. If it says that the server must have one worker, set num_workers: 1 \
+         (or, if you know better, gateway.servers.test.multiple_workers_unsupported_reason: \"\"). \
+         If it could not start at all, such as for a missing module, mend that first: \
+         gateway.servers.test.python and .directory say with what and where it runs"
+    );
 }
 
 #[tokio::test]
@@ -86,10 +101,10 @@ async fn nobody_is_asked_who_need_not_be() {
     one.config.num_workers = 1;
     let mut settled = Server::new("exit 1");
     settled.config.settings.multiple_workers_unsupported_reason = Some(String::new());
-    for server in [one, settled] {
-        assert_eq!(server.ask().await.unwrap(), Asked::NotNeeded);
+    for (server, why) in [(one, Unasked::OneWorker), (settled, Unasked::Reason)] {
+        assert_eq!(server.ask().await.unwrap(), Asked::NotNeeded(why));
     }
     let mut command = config(vec!["false".into()], "");
     command.num_workers = 4;
-    assert_eq!(ask(&command, &program()).await.unwrap(), Asked::NotNeeded);
+    assert_eq!(ask(&command, &program()).await.unwrap(), Asked::NotNeeded(Unasked::Command));
 }

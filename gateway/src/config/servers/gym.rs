@@ -21,6 +21,11 @@ pub(crate) fn gym(
 ) -> Option<ServerConfig> {
     let empty = Node::new(Value::Map(Map::new()), block.entry.at);
     let own = Section::open(context, block.own.unwrap_or(&empty), &block.own_path(), Place::Server)?;
+    if !section.has("num_workers")
+        && let Some(key) = section.misspelt("num_workers", 1)
+    {
+        section.complain(key, "unknown key: did you mean `num_workers`?");
+    }
     let front = front(section);
     let close_retry = section.seconds("session_close_retry_window_seconds", Zero::Allowed);
     let settings = settings::server(&own, close_retry);

@@ -53,6 +53,16 @@ fn table() -> Vec<(String, Vec<&'static str>)> {
         (server("drain_timeout_seconds: 600"), vec!["a.yaml:8: gateway.servers.counter.drain_timeout_seconds: this version cannot drain a server yet: leave it out"]),
         (format!("{port}gateway:\n  servers:\n    conter: {{}}\n"), vec!["a.yaml:8: gateway.servers.conter: no such server: did you mean `counter`?"]),
         (format!("{port}gateway:\n  servers:\n    blackjack: {{}}\n"), vec!["a.yaml:8: gateway.servers.blackjack: no such server: the files describe counter"]),
+        // Almost the gateway's: Gym's own values pass, these do not.
+        (format!("{port}gatway:\n  threads: 1\n"), vec!["a.yaml:6: gatway: unknown key: did you mean `gateway`?"]),
+        (format!("{port}Gateway:\n  threads: 1\n"), vec!["a.yaml:6: Gateway: unknown key: did you mean `gateway`?"]),
+        (format!("{port}GATEWAYS:\n"), vec!["a.yaml:6: GATEWAYS: unknown key: did you mean `gateway`?"]),
+        (format!("{port}two:\n  resource_servers:\n    two: {{port: 1}}\n"), vec!["a.yaml:7: two.resource_servers: no such kind: did you mean `resources_servers`?"]),
+        (format!("{port}two:\n  http_server: {{two: {{port: 1}}}}\ngateway: {{servers: {{two: {{}}}}}}\n"), vec!["a.yaml:7: two.http_server: no such kind: did you mean `http_servers`?"]),
+        ("two: {responses_api_agent: {two: {port: 1}}}".into(), vec!["a.yaml:1: two.responses_api_agent: no such kind: did you mean `responses_api_agents`?"]),
+        (block("port: 8000\nnum_worker: 4"), vec!["a.yaml:6: counter.resources_servers.counter.num_worker: unknown key: did you mean `num_workers`?"]),
+        (counter("host: localhost\nprot: 8000") + "gateway: {servers: {counter: {}}}\n", vec!["a.yaml:6: counter.resources_servers.counter.port: missing; there is `prot`: did you mean `port`?"]),
+        (counter("host: localhost") + "gateway: {servers: {counter: {}}}\n", vec!["a.yaml:4: counter.resources_servers.counter.port: missing: give the port of the front address, like 8000"]),
         // Server settings.
         (server("session_start_routes: [reset]"), vec!["a.yaml:8: gateway.servers.counter.session_start_routes: expected paths that begin with `/`, without a query, got \"reset\""]),
         (server("session_cookie: \"a b\""), vec!["a.yaml:8: gateway.servers.counter.session_cookie: \"a b\" cannot be a cookie's name: letters, digits and !#$%&'*+-.^_`|~ only"]),

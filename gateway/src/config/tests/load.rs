@@ -127,6 +127,20 @@ fn the_generic_kind_takes_its_settings_in_its_block() {
 }
 
 #[test]
+fn what_is_only_a_little_like_the_gateway_s_keys_is_gym_s() {
+    let text = counter("port: 8000\nnum_workers: 2\nnum_worker: 9\nprot: 1\nmax_workers: 3")
+        + "gateway_url: x\n"
+        + "two: {resource_servers: text, resource_server_ids: {a: 1}, mcp_servers_of_mine: {}}\n"
+        // A server with a name like the gateway's.
+        + "gateways: {resources_servers: {counter: {entrypoint: app.py, port: 8001}}}\n"
+        + "left: {resources_servers: {counter: {entrypoint: app.py, prot: 8002}}}\n";
+    let config = Folder::new().load(&[&text]).unwrap();
+    let names: Vec<_> = config.servers.iter().map(|server| server.name.as_str()).collect();
+    assert_eq!(names, ["counter", "gateways"]);
+    assert_eq!(config.left_to_gym, ["left"]);
+}
+
+#[test]
 fn what_has_no_port_or_is_composed_by_gym_is_left_to_gym() {
     let text = counter("port: 8000")
         + "agent: {responses_api_agents: {simple_agent: {entrypoint: app.py, num_workers: 8}}}\n"
