@@ -59,3 +59,15 @@ async fn without_a_session_cookie_there_are_no_sessions() {
     assert_eq!(admin::sessions(&gateway, "claimed").await, 0.0);
     gateway.finish().await;
 }
+
+#[tokio::test]
+async fn a_cookie_that_never_comes_is_said_in_the_log() {
+    let gateway = Setup::generic().set("session_cookie", "misnamed").start().await;
+    for _ in 0..2 {
+        gateway.post("/increment").send().await.assert(200);
+    }
+    let warning = |event: &serde_json::Value| event["cookie"] == "misnamed" && event["level"] == "WARN";
+    assert!(gateway.log().event("the cookie's warning", warning).await.is_some());
+    assert_eq!(gateway.log().events().into_iter().filter(warning).count(), 1);
+    gateway.finish().await;
+}

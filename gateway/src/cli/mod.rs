@@ -34,7 +34,12 @@ pub fn main() -> ExitCode {
             serve::serve(config)
         }),
         Command::Check { files, ask } => {
-            with_config(config::load(&files), |config| check::check(&config, ask))
+            with_config(config::load(&files), |config| {
+                if ask {
+                    logging::start(args::LogFormat::Text); // starting servers takes a while: what they say is shown
+                }
+                check::check(&config, ask)
+            })
         }
         Command::Status { admin } => said(admin::client::status(&admin.admin, admin.json)),
         Command::Sessions { admin, server, state, limit, full } => {
