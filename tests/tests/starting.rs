@@ -179,6 +179,9 @@ fn gym_config(directory: &std::path::Path, more: &str) -> Vec<String> {
 async fn a_gym_server_runs_by_its_own_yaml() {
     let gateway = Gateway::launch(|directory| gym_config(directory, ""));
     gateway.ready().await;
+    let asking = |event: &serde_json::Value| event.to_string().contains("asking the server whether");
+    let asked = gateway.log().event("the question", asking).await.expect("a line");
+    assert_eq!((&asked["server"], &asked["num_workers"]), (&json!("stub"), &json!(2)));
     for (id, owner) in gateway.seed_two().await {
         assert_eq!(gateway.post("/increment").session(&id).send().await.assert(200).slot(), owner);
     }
