@@ -13,9 +13,10 @@ const LIMIT: usize = 2;
 /// Notes that an entry without a kind's key is most likely a misspelt `gateway` block or a server of a misspelt kind.
 /// Returns whether it is the latter.
 pub(crate) fn complain(context: &Context<'_>, entry: &Entry) -> bool {
-    // `Gateway` differs by its case alone.
+    // `Gateway` differs by its case alone. A plain value is Gym's, whatever its name.
     let lower = entry.key.to_lowercase();
-    if lower == "gateway" || near(&lower, "gateway", LIMIT).is_some() {
+    let is_block = matches!(entry.node.value, Value::Map(_) | Value::Null);
+    if is_block && (lower == "gateway" || near(&lower, "gateway", LIMIT).is_some()) {
         context.problems.at(entry.at, &entry.key, "unknown key: did you mean `gateway`?");
         return false;
     }
