@@ -77,7 +77,9 @@ impl CoreHandle {
                     let _ = runtime_ready.0.send(Ok(()));
                     let running = shared.stop.cores.token();
                     runtime.block_on(run(receiver, shared, servers, counter));
-                    drop((runtime, running));
+                    // Not dropped: that waits for threads which wait for a worker's full accept queue, maybe for ever.
+                    runtime.shutdown_background();
+                    drop(running);
                 }
                 Err(error) => {
                     let _ = runtime_ready.0.send(Err(error));
