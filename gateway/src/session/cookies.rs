@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use cookie::{Cookie, SameSite};
 use gym_wire::cookie::unquote;
 use http::{
     HeaderMap, HeaderValue,
@@ -69,7 +70,8 @@ pub(super) fn drop_set(headers: &mut HeaderMap, name: &str) {
 
 /// Adds a `Set-Cookie` that NeMo Gym's clients keep and forward: without `Secure` and `Domain`.
 pub(super) fn add_set(headers: &mut HeaderMap, name: &str, value: &str) {
-    if let Ok(line) = HeaderValue::from_str(&format!("{name}={value}; Path=/; SameSite=Lax")) {
+    let cookie = Cookie::build((name, value)).path("/").same_site(SameSite::Lax);
+    if let Ok(line) = HeaderValue::from_str(&cookie.to_string()) {
         headers.append(SET_COOKIE, line);
     }
 }

@@ -86,5 +86,5 @@ fn adds_a_cookie_that_gym_clients_forward() {
     let mut headers = reply(&["a=1"]);
     add_set(&mut headers, "s", "v");
     let set: Vec<_> = headers.get_all(SET_COOKIE).iter().collect();
-    assert_eq!(set, ["a=1", "s=v; Path=/; SameSite=Lax"]);
+    assert_eq!(set, ["a=1", "s=v; SameSite=Lax; Path=/"]);
 }

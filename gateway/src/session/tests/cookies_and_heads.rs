@@ -173,7 +173,7 @@ fn carries_out_effects() {
         rule.read_reply(rule.route(&Method::GET, "/x"), StatusCode::OK, &head, || UNIX).cookie,
         Some(id("a"))
     );
-    assert!(head[SET_COOKIE].to_str().unwrap().ends_with("; Path=/; SameSite=Lax"));
+    assert!(head[SET_COOKIE].to_str().unwrap().ends_with("; SameSite=Lax; Path=/"));
 }
 
 #[test]
