@@ -5,7 +5,10 @@
 //! `examples/counter.rs` is a whole server.
 
 pub mod body;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 pub mod errors;
+pub mod metrics;
 pub mod serve;
 pub mod session;
 

@@ -6,6 +6,7 @@
 
 pub mod cookie;
 pub mod error;
+pub mod message;
 pub mod token;
 
 mod b64;

@@ -1,0 +1,1 @@
+//! Does a resources server keep the contract of episode sessions? Drives any server by its URL.

@@ -1,0 +1,1 @@
+//! The messages of the seed/verify and Gymnasium protocols.
