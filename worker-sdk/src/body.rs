@@ -1,43 +1,61 @@
-//! Request bodies: JSON read strictly, and refused as FastAPI refuses it.
+//! Request bodies: JSON read as FastAPI and pydantic read it, and refused as they refuse it.
+//!
+//! [`Body`] is the extractor for an author's own routes. The functions are what it is made of: [`collect`] the bytes,
+//! split them into [`fields`] (or an [`object`]), then read a type [`from_fields`] (or [`from_value`]). What types take
+//! is told in [`lax`].
+//!
+//! JSON is what Python's `json` takes it for: the last of equal keys counts, a byte order mark is looked past, and NaN,
+//! Infinity, -Infinity and numbers past an `f64` become the strings `"NaN"`, `"Infinity"` and `"-Infinity"`, which a
+//! float field reads back. Errors say what Python's `json` says of the text, and where. Differences:
+//! - half a surrogate pair becomes U+FFFD (Python keeps it, and fails when it answers);
+//! - nesting over 127 is answered 400, as Python answers it at some thousands;
+//! - UTF-16 and UTF-32 are refused (Python guesses them).
 
-use axum::body::Bytes;
+use axum::Json;
+use axum::body::{Body as HttpBody, Bytes};
 use axum::extract::{FromRequest, Request};
-use axum::http::StatusCode;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONNECTION, CONTENT_TYPE};
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use serde::de::{DeserializeOwned, Error as _};
+use futures_util::StreamExt as _;
+use http_body::Body as _;
+use serde::de::{DeserializeOwned, Error as _, Unexpected};
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::Value;
+use serde_json::json;
 use serde_json::value::RawValue;
-use serde_path_to_error::{Path, Segment};
 
-use crate::errors::{Invalid, Problem};
+use crate::errors::detail;
 
-/// A JSON body, as an extractor. Keys that `T` does not have are looked past.
+mod fields;
+pub mod lax;
+mod syntax;
+
+pub use fields::{Fields, fields, object};
+pub use lax::{from_fields, from_value};
+
+/// The longest body that [`Body`] takes, in bytes, as an extension of the request. 256 MiB where there is none: a `/verify`
+/// carries a whole conversation, megabytes of it, and NeMo Gym's own servers have no limit.
 ///
-/// 422 in FastAPI's shape if there is no body, it is not declared as JSON, or is not what `T` needs. Its length is not
-/// bounded here: a `/verify` carries a whole conversation.
+/// ```
+/// # use axum::{Extension, Router};
+/// # use gym_worker_sdk::body::BodyLimit;
+/// let router: Router = Router::new().layer(Extension(BodyLimit(1 << 20)));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BodyLimit(pub usize);
+
+impl Default for BodyLimit {
+    fn default() -> Self {
+        Self(256 << 20)
+    }
+}
+
+/// A JSON body, as an extractor. Keys that `T` does not have are looked past, unless it has `deny_unknown_fields`.
+///
+/// 422 in FastAPI's shape if there is no body, it is not declared as JSON, or is not what `T` needs; 413 if it is longer
+/// than [`BodyLimit`].
 #[derive(Clone, Copy, Debug)]
 pub struct Body<T>(pub T);
-
-/// A JSON object that is passed on as it came, without being taken apart.
-#[derive(Clone, Debug, Serialize)]
-#[serde(transparent)]
-pub struct Object(Box<RawValue>);
-
-impl Object {
-    /// Its JSON.
-    pub fn get(&self) -> &str {
-        self.0.get()
-    }
-}
-
-impl<'de> Deserialize<'de> for Object {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let raw = Box::<RawValue>::deserialize(deserializer)?;
-        if raw.get().starts_with('{') { Ok(Self(raw)) } else { Err(D::Error::custom("expected an object")) }
-    }
-}
 
 impl<T, S> FromRequest<S> for Body<T>
 where
@@ -47,91 +65,95 @@ where
     type Rejection = Response;
 
     async fn from_request(request: Request, _state: &S) -> Result<Self, Response> {
-        let is_json = request.headers().get(CONTENT_TYPE).is_some_and(|value| is_json(value.as_bytes()));
-        // Without axum's own limit of 2 MB.
-        let bytes = axum::body::to_bytes(request.into_body(), usize::MAX).await.map_err(|error| {
-            (StatusCode::BAD_REQUEST, format!("the body broke off: {error}")).into_response()
-        })?;
-        read(&bytes, is_json).map(Self).map_err(IntoResponse::into_response)
+        let BodyLimit(limit) = request.extensions().get().copied().unwrap_or_default();
+        let content_type = request.headers().get(CONTENT_TYPE).cloned();
+        let bytes = collect(request.into_body(), limit).await?;
+        fields(&bytes, content_type.as_ref())
+            .and_then(|fields| from_fields(&fields, &["body"]))
+            .map(Self)
+            .map_err(IntoResponse::into_response)
     }
 }
 
-/// `application/json`, or a type that ends in `+json`.
-fn is_json(content_type: &[u8]) -> bool {
-    let essence = content_type.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
-    let essence = essence.to_ascii_lowercase();
-    essence == b"application/json" || (essence.starts_with(b"application/") && essence.ends_with(b"+json"))
-}
+/// A JSON object that is passed on as it came, without being taken apart: for fields of a [`Body`].
+#[derive(Clone, Debug, Serialize)]
+#[serde(transparent)]
+pub struct Object(Box<RawValue>);
 
-fn read<T: DeserializeOwned>(bytes: &Bytes, is_json: bool) -> Result<T, Invalid> {
-    if bytes.is_empty() {
-        return Err(problem("missing", vec![], "Field required", Value::Null));
+impl Object {
+    /// Its JSON. Byte for byte as it came, if it is a field of the body itself; deeper, or beside `#[serde(flatten)]`,
+    /// it is written anew.
+    pub fn get(&self) -> &str {
+        self.0.get()
     }
-    if !is_json {
-        let text = String::from_utf8_lossy(bytes).into_owned();
-        return Err(not_an_object(Value::from(text)));
-    }
-    // serde would also fill a struct from an array, field by field.
-    if bytes.trim_ascii_start().first() != Some(&b'{') {
-        return Err(explain::<T>(bytes));
-    }
-    serde_json::from_slice(bytes)
-        .map_err(|error| if error.is_data() { explain::<T>(bytes) } else { not_json(&error) })
 }
 
-fn not_json(error: &serde_json::Error) -> Invalid {
-    let input = Value::Object(serde_json::Map::new());
-    problem("json_invalid", vec![], format!("JSON decode error: {error}"), input)
-}
-
-fn not_an_object(input: Value) -> Invalid {
-    let msg = "Input should be a valid dictionary or object to extract fields from";
-    problem("model_attributes_type", vec![], msg, input)
-}
-
-/// Reads the body again, slowly, to say what is wrong and where.
-fn explain<T: DeserializeOwned>(bytes: &[u8]) -> Invalid {
-    let input = match serde_json::from_slice::<Value>(bytes) {
-        Ok(input) if input.is_object() => input,
-        Ok(other) => return not_an_object(other),
-        Err(error) => return not_json(&error),
-    };
-    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let Err(error) = serde_path_to_error::deserialize::<_, T>(&mut deserializer) else {
-        return problem("value_error", vec![], "Value error", input);
-    };
-    let mut loc: Vec<Value> = error.path().iter().filter_map(step).collect();
-    let at = find(&input, error.path()).clone();
-    let said = error.inner().to_string();
-    // serde has no other way to say which field is missing.
-    match said.strip_prefix("missing field `").and_then(|rest| rest.split_once('`')) {
-        Some((field, _)) => {
-            loc.push(Value::from(field));
-            problem("missing", loc, "Field required", at)
+impl<'de> Deserialize<'de> for Object {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        if raw.get().starts_with('{') {
+            Ok(Self(raw))
+        } else {
+            Err(D::Error::invalid_type(Unexpected::Other("no object"), &"a map"))
         }
-        None => problem("value_error", loc, format!("Value error, {said}"), at),
     }
 }
 
-fn step(segment: &Segment) -> Option<Value> {
-    match segment {
-        Segment::Seq { index } => Some(Value::from(*index)),
-        Segment::Map { key } => Some(Value::from(key.as_str())),
-        Segment::Enum { .. } | Segment::Unknown => None,
+/// How much of a body over the limit is read and dropped before the answer: a client that is still sending when its
+/// connection closes may never see it.
+const DROPPED: usize = 16 << 20;
+
+/// Reads a whole body into memory.
+///
+/// # Errors
+/// 413 with code `body_too_large` if it is over `limit` bytes, at once where its length is declared; 400 if it breaks
+/// off, which nobody hears, since its client is gone.
+pub async fn collect(request_body: HttpBody, limit: usize) -> Result<Bytes, Response> {
+    let declared = request_body.size_hint();
+    let mut chunks = request_body.into_data_stream();
+    let too_long = usize::try_from(declared.lower()).map_or(true, |declared| declared > limit);
+    let mut first = Bytes::new();
+    let mut rest = Vec::new();
+    let mut length = 0_usize;
+    while !too_long && let Some(chunk) = chunks.next().await {
+        let chunk = chunk.map_err(|_| broken_off())?;
+        length = length.saturating_add(chunk.len());
+        if length > limit {
+            break;
+        }
+        if first.is_empty() {
+            first = chunk;
+        } else {
+            if rest.is_empty() {
+                rest.reserve(usize::try_from(declared.lower()).unwrap_or(0).max(length));
+                rest.extend_from_slice(&first);
+            }
+            rest.extend_from_slice(&chunk);
+        }
     }
+    if too_long || length > limit {
+        let mut dropped = 0;
+        while dropped < DROPPED
+            && let Some(Ok(chunk)) = chunks.next().await
+        {
+            dropped += chunk.len();
+        }
+        return Err(body_too_large(limit));
+    }
+    Ok(if rest.is_empty() { first } else { rest.into() })
 }
 
-fn find<'v>(value: &'v Value, path: &Path) -> &'v Value {
-    path.iter().fold(value, |value, segment| match segment {
-        Segment::Seq { index } => value.get(*index).unwrap_or(&Value::Null),
-        Segment::Map { key } => value.get(key).unwrap_or(&Value::Null),
-        Segment::Enum { .. } | Segment::Unknown => value,
-    })
+fn body_too_large(limit: usize) -> Response {
+    let detail = format!("The body is longer than this server's limit of {limit} bytes");
+    let body = json!({"detail": detail, "code": "body_too_large"});
+    let close = [(CONNECTION, HeaderValue::from_static("close"))];
+    (StatusCode::PAYLOAD_TOO_LARGE, close, Json(body)).into_response()
 }
 
-fn problem(kind: &'static str, path: Vec<Value>, msg: impl Into<String>, input: Value) -> Invalid {
-    let loc = std::iter::once(Value::from("body")).chain(path).collect();
-    Problem { kind, loc, msg: msg.into(), input }.into()
+fn broken_off() -> Response {
+    let mut reply = detail(StatusCode::BAD_REQUEST, "There was an error parsing the body");
+    reply.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    reply
 }
 
 #[cfg(test)]

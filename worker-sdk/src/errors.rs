@@ -1,51 +1,55 @@
-//! Error replies in FastAPI's shape, so that clients of the Python servers understand them.
+//! Error replies in the shapes of FastAPI and NeMo Gym, so that clients of the Python servers understand them.
+//!
+//! | status | JSON | when |
+//! |---|---|---|
+//! | 404, 405 | `{"detail": "Not Found"}`, `{"detail": "Method Not Allowed"}` | no such route: [`not_found`], [`method_not_allowed`] |
+//! | 422 | `{"detail": [{"type", "loc", "msg", "input"}]}` | a body that is not what the handler needs: [`Invalid`] |
+//! | any | `{"detail": ...}` | a handler's own answer: [`Failure::new`], FastAPI's `HTTPException` |
+//! | 500 | `"what went wrong"` | a handler's error or panic: [`Failure::from`], [`catch_panic`]; as NeMo Gym answers an unhandled exception |
 
 use axum::Json;
-use axum::http::StatusCode;
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use serde::Serialize;
-use serde_json::Value;
+use serde_json::json;
 
-/// 422: what is wrong with a request's input, as FastAPI and pydantic say it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Invalid {
-    /// Each thing that is wrong; at least one.
-    pub detail: Vec<Problem>,
-}
+mod failure;
+mod invalid;
 
-/// One thing that is wrong with a request's input.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Problem {
-    /// pydantic's name for it, such as `missing`.
-    #[serde(rename = "type")]
-    pub kind: &'static str,
-    /// Where: `body`, then the path within it.
-    pub loc: Vec<Value>,
-    /// What is wrong, in words.
-    pub msg: String,
-    /// What stands there; null if nothing.
-    pub input: Value,
-}
-
-impl IntoResponse for Invalid {
-    fn into_response(self) -> Response {
-        (StatusCode::UNPROCESSABLE_ENTITY, Json(self)).into_response()
-    }
-}
-
-impl From<Problem> for Invalid {
-    fn from(problem: Problem) -> Self {
-        Self { detail: vec![problem] }
-    }
-}
+pub use failure::{Failure, catch_panic};
+pub use invalid::{Invalid, Problem};
 
 /// A fallback for routers: 404 as FastAPI answers it.
 pub async fn not_found() -> Response {
-    (StatusCode::NOT_FOUND, Json(serde_json::json!({"detail": "Not Found"}))).into_response()
+    detail(StatusCode::NOT_FOUND, "Not Found")
 }
 
-/// A fallback for routers: 405 as FastAPI answers it.
+/// A fallback for routers: 405 as FastAPI answers it. axum adds `Allow`; [`spell_allow`] writes it as Starlette does.
 pub async fn method_not_allowed() -> Response {
-    (StatusCode::METHOD_NOT_ALLOWED, Json(serde_json::json!({"detail": "Method Not Allowed"})))
-        .into_response()
+    detail(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed")
 }
+
+/// For `axum::middleware::map_response`: the `Allow` of a 405 as Starlette writes it, `GET, POST` and not `GET,POST`.
+///
+/// It is also without the `HEAD` that axum adds to every `GET`: FastAPI's routes have none.
+pub async fn spell_allow(mut reply: Response) -> Response {
+    if reply.status() == StatusCode::METHOD_NOT_ALLOWED
+        && let Some(allow) = reply.headers().get(header::ALLOW).and_then(|allow| allow.to_str().ok())
+    {
+        let methods: Vec<&str> = allow.split(',').map(str::trim).collect();
+        let with_get = methods.contains(&"GET");
+        let spelled: Vec<&str> =
+            methods.into_iter().filter(|method| !(with_get && *method == "HEAD")).collect();
+        if let Ok(spelled) = HeaderValue::from_str(&spelled.join(", ")) {
+            reply.headers_mut().insert(header::ALLOW, spelled);
+        }
+    }
+    reply
+}
+
+/// `{"detail": ...}`.
+pub(crate) fn detail(status: StatusCode, detail: &str) -> Response {
+    (status, Json(json!({"detail": detail}))).into_response()
+}
+
+#[cfg(test)]
+mod tests;
