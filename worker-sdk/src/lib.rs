@@ -1,17 +1,27 @@
 //! RL environment servers in Rust that Gym Gateway can run as workers.
 //!
-//! A server is an [`axum::Router`]: [`Session`] gives its handlers the session that a request belongs to, [`Body`]
-//! reads JSON and refuses bad input as FastAPI does, and [`serve()`] listens where the gateway says.
-//! `examples/counter.rs` is a whole server.
+//! A resources server is a type with [`ResourcesServer`], served by a [`ResourcesApp`]. `examples/calculator.rs` is a
+//! whole server, about as long as its Python twin.
 
 pub mod body;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 pub mod errors;
+mod failure_kinds;
+mod http;
+#[cfg(feature = "mcp")]
+mod mcp;
 pub mod metrics;
+pub mod resources;
 pub mod serve;
 pub mod session;
 
 pub use body::{Body, Object};
-pub use serve::{ServeError, serve};
-pub use session::{Session, SessionCookie};
+pub use errors::Failure;
+pub use gym_wire::message::{Verdict, VerifyRequest};
+pub use resources::{Empty, ResourcesApp, ResourcesServer, SeedError, SeedInfo, Seeded};
+pub use serve::{ServeError, Settings, serve};
+pub use session::{Released, Session, SessionState, Start, StateGuard};
+
+/// What a handler returns: its result, or the reply that says why there is none.
+pub type Result<T, E = Failure> = std::result::Result<T, E>;

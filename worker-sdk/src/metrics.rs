@@ -17,7 +17,6 @@ mod index;
 mod pass;
 mod perf;
 mod repeats;
-mod request;
 mod stats;
 mod student;
 mod table;
@@ -30,13 +29,19 @@ use serde_json::{Map, Value};
 pub use error::MetricsError;
 pub use hooks::MetricsHooks;
 pub use pass::{PassMajority, Scores, accuracy, highest_k, pass_majority, subset_metrics};
-pub use request::verify_responses;
 
 use index::{Index, Sample, TASK};
 use table::{MASK, Table};
 
 /// A JSON object: a verify response, or metrics by name.
 pub type Row = Map<String, Value>;
+
+/// The body of `POST /aggregate_metrics`.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct AggregateMetricsRequest {
+    /// What each rollout's verify answered, with its indices.
+    pub verify_responses: Vec<Row>,
+}
 
 /// The reply to `POST /aggregate_metrics`.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]

@@ -1,6 +1,11 @@
 //! Listening where the gateway says, and stopping as it expects.
 
 mod address;
+mod describe;
+mod front;
+pub(crate) mod health;
+mod run;
+mod settings;
 
 use std::io;
 
@@ -10,6 +15,11 @@ use tokio::net::{TcpListener, UnixListener, UnixStream};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 pub use address::Address;
+pub(crate) use describe::{Description, default_name};
+pub(crate) use front::{Front, Paths};
+pub use run::SetupError;
+pub(crate) use run::{Built, run};
+pub use settings::{Settings, SettingsError};
 
 /// Why a server could not run.
 #[derive(Debug, thiserror::Error)]

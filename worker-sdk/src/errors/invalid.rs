@@ -57,6 +57,17 @@ impl Invalid {
         Problem { kind: "value_error", loc, msg, input, ctx: Some(json!({"error": {}})) }.into()
     }
 
+    /// Both, in this order.
+    pub(crate) fn and(self, other: Self) -> Self {
+        match (self.0, other.0) {
+            (Reason::Problems(mut first), Reason::Problems(second)) => {
+                first.extend(second);
+                Self(Reason::Problems(first))
+            }
+            _ => Self::unreadable(),
+        }
+    }
+
     /// The body is not UTF-8, or nested too deep: 400.
     pub(crate) fn unreadable() -> Self {
         Self(Reason::Unreadable)

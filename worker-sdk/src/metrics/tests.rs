@@ -1,5 +1,7 @@
 use serde_json::json;
 
+use crate::body::from_value;
+
 use super::*;
 
 fn rows(value: Value) -> Vec<Row> {
@@ -67,8 +69,8 @@ fn metrics_of_tasks_have_to_name_the_task() {
 #[test]
 fn a_body_needs_a_list_of_objects() {
     let read = |body: Value| {
-        let Value::Object(body) = body else { panic!("not an object") };
-        verify_responses(body).map_err(|invalid| serde_json::to_value(invalid).unwrap())
+        let request = from_value::<AggregateMetricsRequest>(body, &["body"]);
+        request.map(|request| request.verify_responses).map_err(|invalid| json!({"detail": invalid.detail()}))
     };
     assert_eq!(read(json!({"verify_responses": [{"a": 1}], "x": 2})), Ok(rows(json!([{"a": 1}]))));
     let problem = |kind: &str, loc: Value, msg: &str, input: Value| json!({"type": kind, "loc": loc, "msg": msg, "input": input});

@@ -1,0 +1,257 @@
+//! A resources server's routes.
+
+use std::fmt;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, get, post};
+use axum::{Extension, Json, Router};
+
+use super::{ResourcesServer, Tool, Tools, close, seed, tools, verify};
+use crate::body::{Body, BodyLimit};
+use crate::errors::{method_not_allowed, not_found};
+use crate::http::json_reply;
+use crate::metrics;
+use crate::serve::{Built, Description, Front, Paths, Settings, SetupError, default_name, health, run};
+use crate::session::{SessionCookie, Store, keeps_state};
+
+/// What the endpoints share.
+pub(crate) struct Core<E: ResourcesServer> {
+    pub(crate) server: Arc<E>,
+    pub(crate) store: Arc<Store<E::State>>,
+    pub(crate) settings: Settings,
+    pub(crate) cookie: SessionCookie,
+    pub(crate) tools: Tools<E>,
+}
+
+impl<E: ResourcesServer> Core<E> {
+    /// Whether a session holds anything here.
+    pub(crate) const KEEPS_STATE: bool = keeps_state::<E::State>();
+}
+
+/// A resources server: its environment, its tools, and routes of its own.
+///
+/// ```no_run
+/// # use gym_worker_sdk::{Empty, ResourcesApp, ResourcesServer, Result, Session, Verdict, VerifyRequest};
+/// # struct Calculator;
+/// # impl ResourcesServer for Calculator {
+/// #     const CLASS: &'static str = "CalculatorServer";
+/// #     type Seed = Empty;
+/// #     type State = ();
+/// #     type Verify = Empty;
+/// #     type Details = Empty;
+/// #     async fn verify(&self, _: Session<()>, _: VerifyRequest<Empty>) -> Result<Verdict> {
+/// #         Ok(Verdict::reward(1.0))
+/// #     }
+/// # }
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// struct Square {
+///     value: i64,
+/// }
+///
+/// async fn square(Square { value }: Square) -> Result<i64> {
+///     Ok(value * value)
+/// }
+///
+/// #[tokio::main(flavor = "current_thread")]
+/// async fn main() -> std::process::ExitCode {
+///     ResourcesApp::new(Calculator).tool("square", square).run().await
+/// }
+/// ```
+pub struct ResourcesApp<E: ResourcesServer> {
+    server: Arc<E>,
+    tools: Tools<E>,
+    routes: Router,
+    paths: Paths,
+    starts: Vec<String>,
+    ends: Vec<String>,
+    settings: Option<Settings>,
+    problems: Vec<String>,
+}
+
+impl<E: ResourcesServer> ResourcesApp<E> {
+    /// A server without tools. Its settings come from the environment, unless [`settings`](Self::settings) is called.
+    pub fn new(server: E) -> Self {
+        let mut paths = Paths::new();
+        for path in ["/close_session", "/verify", "/aggregate_metrics", "/reverify_mode"] {
+            paths.insert(path.into(), false);
+        }
+        paths.insert("/seed_session".into(), true);
+        paths.extend(health::PATHS.map(|path| (path.into(), false)));
+        Self {
+            server: Arc::new(server),
+            tools: Tools::new(),
+            routes: Router::new(),
+            paths,
+            starts: Vec::new(),
+            ends: Vec::new(),
+            settings: None,
+            problems: Vec::new(),
+        }
+    }
+
+    /// Adds the tool `POST /{name}`, which an agent calls for a model's function call of that name.
+    pub fn tool<M>(self, name: &str, tool: impl Tool<E, M>) -> Self {
+        self.add_tool(name, None, tool)
+    }
+
+    /// The same with a description, for agents that find tools by MCP.
+    pub fn described_tool<M>(self, name: &str, description: &str, tool: impl Tool<E, M>) -> Self {
+        self.add_tool(name, Some(description), tool)
+    }
+
+    fn add_tool<M>(mut self, name: &str, description: Option<&str>, tool: impl Tool<E, M>) -> Self {
+        let is_name = !name.is_empty()
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
+        if !is_name {
+            self.problems.push(format!("the tool's name {name:?} must be of letters, digits, '_' and '-'"));
+        }
+        self.claim(format!("/{name}"), false);
+        self.tools.add(name, description, tool);
+        self
+    }
+
+    /// Adds a route of the author's own. Its handler may take [`Session<E::State>`](crate::Session) as an extractor: 404 if
+    /// that is unknown, and the reply sets the cookie if the handler used it.
+    pub fn route(mut self, path: &str, handlers: MethodRouter) -> Self {
+        if self.claim(path.to_owned(), false) {
+            self.routes = self.routes.route(path, handlers);
+        }
+        self
+    }
+
+    /// The same for a further start route: its handler takes [`Start<E::State>`](crate::Start) and opens the session.
+    /// Every reply sets the session cookie.
+    pub fn start_route(mut self, path: &str, handlers: MethodRouter) -> Self {
+        if self.claim(path.to_owned(), true) {
+            self.routes = self.routes.route(path, handlers);
+            self.starts.push(path.to_owned());
+        }
+        self
+    }
+
+    /// The same for a further end route: its handler calls [`Session::end`](crate::Session::end). The gateway is told of the route by
+    /// `--describe`.
+    pub fn end_route(mut self, path: &str, handlers: MethodRouter) -> Self {
+        if self.claim(path.to_owned(), false) {
+            self.routes = self.routes.route(path, handlers);
+            self.ends.push(path.to_owned());
+        }
+        self
+    }
+
+    /// Takes these settings instead of the environment's.
+    pub fn settings(mut self, settings: Settings) -> Self {
+        self.settings = Some(settings);
+        self
+    }
+
+    /// Notes a path; `false` if it is taken.
+    fn claim(&mut self, path: String, starts: bool) -> bool {
+        let problem = if !path.starts_with('/') {
+            format!("the route {path:?} must begin with '/'")
+        } else if path == "/mcp" || self.paths.contains_key(&path) {
+            format!("the route {path} is there already")
+        } else {
+            self.paths.insert(path, starts);
+            return true;
+        };
+        self.problems.push(problem);
+        false
+    }
+
+    /// Serves until SIGTERM or SIGINT, where the environment or the arguments say; with `--describe`, prints what the
+    /// gateway asks, and serves nothing. Logs go to standard error, by `RUST_LOG` (`info`).
+    ///
+    /// What comes back is the program's exit status: 1 if it could not be served, with the reason in the log.
+    pub async fn run(self) -> ExitCode {
+        run(|| self.built()).await
+    }
+
+    /// The server as a router, for tests and for servers that listen in their own way. Must be called within a tokio
+    /// runtime: idle sessions are reclaimed on a task.
+    ///
+    /// # Errors
+    /// If a tool or route cannot be served, such as two of one name, or the environment's settings cannot be read.
+    pub fn into_router(self) -> Result<Router, SetupError> {
+        Ok(self.built()?.into_router())
+    }
+
+    /// Puts it together.
+    pub(crate) fn built(mut self) -> Result<Built, SetupError> {
+        if !self.problems.is_empty() {
+            return Err(SetupError::Routes(self.problems.join("; ")));
+        }
+        let settings = match self.settings.take() {
+            Some(settings) => settings,
+            None => Settings::from_env(&default_name(E::CLASS))?,
+        };
+        let cookie = settings.cookie(E::CLASS);
+        let server = self.server.clone();
+        let hook = Box::new(move |id, state, why| {
+            let server = server.clone();
+            Box::pin(async move { server.release(id, state, why).await }) as _
+        });
+        let store = Store::new(settings.limits(), hook);
+        let limit = BodyLimit(settings.max_body_bytes);
+        let description = self.description(&settings, &cookie);
+        let num_workers = settings.num_workers;
+        let (server, tools) = (self.server, self.tools);
+        let core = Arc::new(Core { server, store: store.clone(), settings, cookie: cookie.clone(), tools });
+        let router = self.routes.layer(Extension(core.store.clone())).merge(protocol(&core));
+        let router = router.fallback(not_found).method_not_allowed_fallback(method_not_allowed);
+        let front = Front::new(router, cookie, self.paths, limit);
+        Ok(Built::new(front, description, num_workers, store))
+    }
+
+    fn description(&self, settings: &Settings, cookie: &SessionCookie) -> Description {
+        Description {
+            kind: "resources",
+            session_cookie: cookie.name().to_owned(),
+            session_start_routes: self.starts.clone(),
+            session_end_routes: self.ends.clone(),
+            routes_sessions_to_owner: E::ROUTES_SESSIONS_TO_OWNER,
+            multiple_workers_unsupported_reason: self.server.multiple_workers_unsupported_reason(),
+            is_forgeable: settings.session_secret.is_none(),
+        }
+    }
+}
+
+/// The protocol's own routes, and the tools'.
+fn protocol<E: ResourcesServer>(core: &Arc<Core<E>>) -> Router {
+    let mut router = Router::new()
+        .route("/seed_session", post(seed::seed_session::<E>))
+        .route("/close_session", post(close::close_session::<E>))
+        .route("/verify", post(verify::verify::<E>))
+        .route("/aggregate_metrics", post(aggregate_metrics::<E>))
+        .route("/reverify_mode", get(async || Json(E::REVERIFY_MODE)));
+    for tool in core.tools.iter() {
+        router = router.route(&format!("/{}", tool.name), post(tools::endpoint::<E>(tool.clone())));
+    }
+    let router = router.merge(health::routes());
+    #[cfg(feature = "mcp")]
+    let router =
+        if core.settings.expose_tools_over_mcp { router.merge(crate::mcp::routes(core)) } else { router };
+    router.with_state(core.clone())
+}
+
+async fn aggregate_metrics<E: ResourcesServer>(
+    State(core): State<Arc<Core<E>>>,
+    Body(request): Body<metrics::AggregateMetricsRequest>,
+) -> Response {
+    match metrics::aggregate(&request.verify_responses, core.server.metrics()) {
+        Ok(metrics) => json_reply(&metrics),
+        Err(error) => error.into_response(),
+    }
+}
+
+impl<E: ResourcesServer> fmt::Debug for ResourcesApp<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResourcesApp")
+            .field("tools", &self.tools)
+            .field("paths", &self.paths)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,131 @@
+//! A whole server as a program.
+
+use std::fmt;
+use std::io::{IsTerminal as _, Write as _, stderr, stdout};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use axum::Router;
+use futures_util::future::BoxFuture;
+use tracing_subscriber::EnvFilter;
+
+use super::{Description, Front, ServeError, SettingsError, serve};
+use crate::session::Store;
+
+/// A server that is put together.
+pub(crate) struct Built {
+    front: Front,
+    description: Description,
+    num_workers: u32,
+    begin: Box<dyn FnOnce() + Send>,
+    end: Box<dyn FnOnce() -> BoxFuture<'static, ()> + Send>,
+}
+
+impl Built {
+    pub(crate) fn new<S: Send + 'static>(
+        front: Front,
+        description: Description,
+        num_workers: u32,
+        store: Arc<Store<S>>,
+    ) -> Self {
+        let swept = store.clone();
+        Self {
+            front,
+            description,
+            num_workers,
+            begin: Box::new(move || swept.keep_swept()),
+            end: Box::new(move || Box::pin(async move { store.shut_down().await })),
+        }
+    }
+
+    /// Its routes, with idle sessions reclaimed from now on.
+    pub(crate) fn into_router(self) -> Router {
+        (self.begin)();
+        Router::new().fallback_service(self.front)
+    }
+}
+
+/// Why a server cannot be put together.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    /// Its settings cannot be read.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// Its routes or tools cannot stand side by side.
+    #[error("the server's routes: {0}")]
+    Routes(String),
+}
+
+/// Why a server did not run.
+#[derive(Debug, thiserror::Error)]
+enum RunError {
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    #[error(transparent)]
+    Serve(#[from] ServeError),
+    #[error("the description cannot be written: {0}")]
+    Describe(std::io::Error),
+    #[error("this is one of {workers} workers, but the server must be alone: {reason}; set num_workers to 1")]
+    Alone { workers: u32, reason: String },
+}
+
+/// Serves what `build` puts together, or describes it.
+pub(crate) async fn run(build: impl FnOnce() -> Result<Built, SetupError>) -> ExitCode {
+    log_to_stderr();
+    match try_run(build).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn try_run(build: impl FnOnce() -> Result<Built, SetupError>) -> Result<(), RunError> {
+    let built = build()?;
+    let description = &built.description;
+    if std::env::args().skip(1).any(|argument| argument == "--describe") {
+        return describe(description).map_err(RunError::Describe);
+    }
+    let workers = built.num_workers;
+    if let Some(reason) = description.multiple_workers_unsupported_reason.as_ref().filter(|_| workers > 1) {
+        return Err(RunError::Alone { workers, reason: reason.clone() });
+    }
+    if description.is_forgeable {
+        tracing::warn!(
+            "session cookies are signed with their own name ({}), so anyone can forge one; \
+             set session_secret in the server's config, or GYM_SESSION_SECRET",
+            description.session_cookie,
+        );
+    }
+    let end = built.end;
+    (built.begin)();
+    let served = serve(Router::new().fallback_service(built.front)).await;
+    end().await;
+    Ok(served?)
+}
+
+fn describe(description: &Description) -> std::io::Result<()> {
+    let json = serde_json::to_string(description)?;
+    let mut out = stdout().lock();
+    writeln!(out, "{json}")?;
+    out.flush()
+}
+
+/// Logs to standard error, unless the program has set up its own.
+fn log_to_stderr() {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    // The gateway takes the lines apart: no colours for it.
+    let logs = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(stderr)
+        .with_ansi(stderr().is_terminal());
+    // An error says that there is a subscriber already.
+    let _own = logs.try_init();
+}
+
+impl fmt::Debug for Built {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Built").field("description", &self.description).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,226 @@
+//! What the gateway, or who starts a server by hand, says to it.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use crate::session::{Limits, SessionCookie};
+
+/// How long an ended session is remembered: NeMo Gym's `session_close_retry_window_seconds`.
+const WINDOW: Duration = Duration::from_secs(300);
+/// The gateway's own `session_idle_timeout_seconds`.
+const IDLE: Duration = Duration::from_secs(86_400);
+/// A `/verify` carries a whole conversation.
+const BODY_BYTES: usize = 256 << 20;
+
+/// A server's settings.
+///
+/// From the environment: `GYM_SERVER_NAME`; `GYM_SERVER_CONFIG`, the server's block of the config as a JSON object, with
+/// the keys named below and any of the author's own; `GYM_SESSION_SECRET`; `GYM_WORKER_SLOT`,
+/// `GYM_WORKER_GENERATION`, `GYM_NUM_WORKERS`. A server without a gateway has the defaults.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Settings {
+    /// The server's name in the config, the second part of the session cookie's name. Default: the program's choice.
+    pub name: String,
+    /// What signs session cookies and MCP tokens (`session_secret`). Default: the cookie's name, which anyone may know.
+    pub session_secret: Option<String>,
+    /// How long an ended session and its verdict are remembered after its last request
+    /// (`session_close_retry_window_seconds`). Default: 300 s.
+    pub session_close_retry_window: Duration,
+    /// How long an open session may go without a request before its state is released
+    /// (`session_idle_timeout_seconds`). Default: 86400 s.
+    pub session_idle_timeout: Duration,
+    /// The largest request body (`max_body_bytes`). Default: 256 MiB.
+    pub max_body_bytes: usize,
+    /// Whether the tools are served at `/mcp` too (`expose_tools_over_mcp`). Default: no.
+    pub expose_tools_over_mcp: bool,
+    /// This worker's slot. Default: 0.
+    pub slot: u32,
+    /// How many processes this slot has had. Default: 1.
+    pub generation: u32,
+    /// How many workers the server has. Default: 1.
+    pub num_workers: u32,
+    /// The whole block, for the author's own keys: [`Settings::config`]. Default: empty.
+    pub block: Map<String, Value>,
+}
+
+/// Settings that cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    /// The block is no JSON object, or one of its keys has the wrong type.
+    #[error("GYM_SERVER_CONFIG: {0}; it must be a JSON object, the server's block of the config")]
+    Block(serde_json::Error),
+    /// The author's own keys do not fit his type.
+    #[error("the server's config (GYM_SERVER_CONFIG): {0}")]
+    Own(serde_json::Error),
+    /// A variable that is no number.
+    #[error("{name} is no number: {value:?}")]
+    Number {
+        /// The variable.
+        name: &'static str,
+        /// What it holds.
+        value: String,
+    },
+    /// A name that cannot stand in a cookie's name.
+    #[error(
+        "the server's name {0:?} cannot be part of a cookie's name: use letters, digits, '-', '_' and '.'"
+    )]
+    Name(String),
+}
+
+/// The keys of the block that the SDK reads.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Block {
+    session_secret: Option<String>,
+    session_close_retry_window_seconds: Option<f64>,
+    session_idle_timeout_seconds: Option<f64>,
+    max_body_bytes: Option<usize>,
+    expose_tools_over_mcp: bool,
+}
+
+impl Settings {
+    /// The defaults, for a server of that name.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            session_secret: None,
+            session_close_retry_window: WINDOW,
+            session_idle_timeout: IDLE,
+            max_body_bytes: BODY_BYTES,
+            expose_tools_over_mcp: false,
+            slot: 0,
+            generation: 1,
+            num_workers: 1,
+            block: Map::new(),
+        }
+    }
+
+    /// What the environment says; `default_name` is for a server without a gateway.
+    ///
+    /// # Errors
+    /// If a variable does not hold what it should.
+    pub fn from_env(default_name: &str) -> Result<Self, SettingsError> {
+        Self::read(default_name, |name| std::env::var(name).ok())
+    }
+
+    pub(super) fn read(
+        default_name: &str,
+        variable: impl Fn(&'static str) -> Option<String>,
+    ) -> Result<Self, SettingsError> {
+        let name = variable("GYM_SERVER_NAME").unwrap_or_else(|| default_name.to_owned());
+        let mut settings = Self::new(name);
+        if let Some(json) = variable("GYM_SERVER_CONFIG") {
+            settings = settings.with_block(&json)?;
+        }
+        if let Some(secret) = variable("GYM_SESSION_SECRET") {
+            settings.session_secret.get_or_insert(secret);
+        }
+        let number = |name, default| match variable(name) {
+            None => Ok(default),
+            Some(value) => value.parse().map_err(|_| SettingsError::Number { name, value }),
+        };
+        settings.slot = number("GYM_WORKER_SLOT", settings.slot)?;
+        settings.generation = number("GYM_WORKER_GENERATION", settings.generation)?;
+        settings.num_workers = number("GYM_NUM_WORKERS", settings.num_workers)?;
+        let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+        if settings.name.is_empty() || !settings.name.bytes().all(fits) {
+            return Err(SettingsError::Name(settings.name));
+        }
+        Ok(settings)
+    }
+
+    /// These settings with what a block of the config says, as JSON.
+    ///
+    /// # Errors
+    /// If it is not an object, or one of the keys named here has the wrong type.
+    pub fn with_block(mut self, json: &str) -> Result<Self, SettingsError> {
+        self.block = serde_json::from_str(json).map_err(SettingsError::Block)?;
+        let block: Block = serde_json::from_str(json).map_err(SettingsError::Block)?;
+        let seconds = |given: Option<f64>, default| match given.map(Duration::try_from_secs_f64) {
+            None => Ok(default),
+            Some(Ok(duration)) => Ok(duration),
+            Some(Err(error)) => Err(SettingsError::Block(serde::de::Error::custom(error))),
+        };
+        self.session_close_retry_window =
+            seconds(block.session_close_retry_window_seconds, self.session_close_retry_window)?;
+        self.session_idle_timeout = seconds(block.session_idle_timeout_seconds, self.session_idle_timeout)?;
+        self.session_secret = block.session_secret.or(self.session_secret);
+        self.max_body_bytes = block.max_body_bytes.unwrap_or(self.max_body_bytes);
+        self.expose_tools_over_mcp = block.expose_tools_over_mcp;
+        Ok(self)
+    }
+
+    /// The author's own keys of the block.
+    ///
+    /// # Errors
+    /// If they do not fit `T`.
+    pub fn config<T: DeserializeOwned>(&self) -> Result<T, SettingsError> {
+        serde_json::from_value(Value::Object(self.block.clone())).map_err(SettingsError::Own)
+    }
+
+    pub(crate) fn cookie(&self, class: &str) -> SessionCookie {
+        SessionCookie::new(class, &self.name, self.session_secret.as_deref())
+    }
+
+    pub(crate) fn limits(&self) -> Limits {
+        Limits { window: self.session_close_retry_window, idle: self.session_idle_timeout }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(variables: &[(&'static str, &str)]) -> Result<Settings, SettingsError> {
+        let value =
+            |name| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+        Settings::read("counter", value)
+    }
+
+    #[test]
+    fn without_a_gateway_the_defaults_hold() {
+        let settings = read(&[]).unwrap();
+        assert_eq!((settings.name.as_str(), settings.slot, settings.num_workers), ("counter", 0, 1));
+        assert_eq!(settings.session_close_retry_window, Duration::from_secs(300));
+        assert_eq!(settings.cookie("C").name(), "C___counter");
+    }
+
+    #[test]
+    fn the_block_s_keys_are_read_and_the_author_s_kept() {
+        let block = r#"{"session_secret": "s", "session_close_retry_window_seconds": 1.5, "max_body_bytes": 10,
+            "expose_tools_over_mcp": true, "deck": [1, 2], "entrypoint": "app.py"}"#;
+        let settings = read(&[
+            ("GYM_SERVER_CONFIG", block),
+            ("GYM_SERVER_NAME", "other"),
+            ("GYM_SESSION_SECRET", "not this"),
+            ("GYM_WORKER_SLOT", "3"),
+            ("GYM_WORKER_GENERATION", "2"),
+            ("GYM_NUM_WORKERS", "4"),
+        ])
+        .unwrap();
+        assert_eq!((settings.slot, settings.generation, settings.num_workers), (3, 2, 4));
+        assert_eq!(settings.name, "other");
+        assert_eq!(settings.session_secret.as_deref(), Some("s"));
+        assert_eq!(settings.session_close_retry_window, Duration::from_millis(1500));
+        assert_eq!((settings.max_body_bytes, settings.expose_tools_over_mcp), (10, true));
+        #[derive(Deserialize)]
+        struct Own {
+            deck: Vec<u8>,
+        }
+        assert_eq!(settings.config::<Own>().unwrap().deck, [1, 2]);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named() {
+        let said = |variables| read(variables).unwrap_err().to_string();
+        assert!(said(&[("GYM_SERVER_CONFIG", "[]")]).starts_with("GYM_SERVER_CONFIG: "));
+        let wrong = [("GYM_SERVER_CONFIG", r#"{"session_close_retry_window_seconds": -1}"#)];
+        assert!(said(&wrong).starts_with("GYM_SERVER_CONFIG: "));
+        assert_eq!(said(&[("GYM_WORKER_SLOT", "x")]), "GYM_WORKER_SLOT is no number: \"x\"");
+        assert!(said(&[("GYM_SERVER_NAME", "a b")]).contains("\"a b\""));
+    }
+}

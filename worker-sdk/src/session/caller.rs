@@ -1,0 +1,165 @@
+//! Whose request it is, and what its reply says of the session.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use axum::http::header::{COOKIE, SET_COOKIE, VARY};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use uuid::Uuid;
+
+use super::SessionCookie;
+
+/// What a reply says to the gateway; it is taken out before the client sees it.
+const X_GYM_SESSION: HeaderName = HeaderName::from_static("x-gym-session");
+
+const USED: u8 = 1;
+const KEPT_OPEN: u8 = 2;
+const ENDED: u8 = 4;
+
+/// One request's session ID, found when it is first asked for. Shared by the handler and the reply's head.
+#[derive(Clone, Debug)]
+pub(crate) struct Caller(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    cookie: SessionCookie,
+    lines: Vec<HeaderValue>,
+    /// The ID of a valid cookie.
+    from_cookie: OnceLock<Option<Arc<str>>>,
+    /// The request's ID: that of the cookie, of an episode seed's body, or a new one.
+    id: OnceLock<Arc<str>>,
+    flags: AtomicU8,
+}
+
+impl Caller {
+    /// The caller that a request's head tells of.
+    pub(crate) fn new(cookie: &SessionCookie, headers: &HeaderMap) -> Self {
+        let lines = headers.get_all(COOKIE).iter().cloned().collect();
+        Self::with(cookie, lines, OnceLock::new())
+    }
+
+    /// The caller with this ID, whatever cookies came along: of an MCP call, by its token.
+    pub(crate) fn of(cookie: &SessionCookie, id: &str) -> Self {
+        Self::with(cookie, Vec::new(), OnceLock::from(Arc::from(id)))
+    }
+
+    fn with(cookie: &SessionCookie, lines: Vec<HeaderValue>, id: OnceLock<Arc<str>>) -> Self {
+        let cookie = cookie.clone();
+        Self(Arc::new(Inner { cookie, lines, from_cookie: OnceLock::new(), id, flags: AtomicU8::new(0) }))
+    }
+
+    /// The ID in the request's cookie, if that is valid.
+    pub(crate) fn cookie_id(&self) -> Option<&Arc<str>> {
+        let inner = &self.0;
+        inner.from_cookie.get_or_init(|| inner.cookie.read(&inner.lines).map(Arc::from)).as_ref()
+    }
+
+    /// The request's session ID, without counting as its use.
+    pub(crate) fn id(&self) -> &Arc<str> {
+        self.0.id.get_or_init(|| match self.cookie_id() {
+            Some(id) => id.clone(),
+            None => Uuid::new_v4().to_string().into(),
+        })
+    }
+
+    /// Takes the ID of an episode seed's body, before anything else asks for one.
+    pub(crate) fn takes(&self, id: &str) {
+        // A second name for one request would be a bug: the first stands.
+        let _already_named = self.0.id.set(id.into());
+    }
+
+    /// Notes that the handler used the session: its cookie goes out.
+    pub(crate) fn uses(&self) {
+        self.0.flags.fetch_or(USED, Ordering::Relaxed);
+    }
+
+    /// Notes that the session stays open, although this route ends others.
+    pub(crate) fn keeps_open(&self) {
+        self.0.flags.fetch_or(KEPT_OPEN, Ordering::Relaxed);
+    }
+
+    /// Whether the session stays open, although this route ends others.
+    pub(crate) fn is_kept_open(&self) -> bool {
+        self.0.flags.load(Ordering::Relaxed) & KEPT_OPEN != 0
+    }
+
+    /// Notes that the session ended here, which the gateway cannot see from the route.
+    pub(crate) fn ends(&self) {
+        self.0.flags.fetch_or(ENDED, Ordering::Relaxed);
+    }
+
+    /// Writes what the reply says of the session. `starts`: a start route's reply has the cookie always.
+    pub(crate) fn sign(&self, starts: bool, headers: &mut HeaderMap) {
+        let flags = self.0.flags.load(Ordering::Relaxed);
+        if starts || flags & USED != 0 {
+            // A cookie is ASCII: its payload is base64, and a name that no header can hold is refused at the start.
+            if let Ok(value) = HeaderValue::try_from(self.0.cookie.write(self.id())) {
+                headers.append(SET_COOKIE, value);
+                // Starlette's session middleware says so beside its cookie.
+                headers.append(VARY, HeaderValue::from_static("Cookie"));
+            }
+        }
+        let says = match flags {
+            _ if flags & ENDED != 0 => "ended",
+            _ if flags & KEPT_OPEN != 0 => "open",
+            _ => return,
+        };
+        headers.insert(X_GYM_SESSION, HeaderValue::from_static(says));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cookie() -> SessionCookie {
+        SessionCookie::new("A", "b", None)
+    }
+
+    fn request(id: &str) -> HeaderMap {
+        let pair = cookie().write(id).split(';').next().unwrap().to_owned();
+        HeaderMap::from_iter([(COOKIE, pair.parse().unwrap())])
+    }
+
+    fn reply(caller: &Caller, starts: bool) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        caller.sign(starts, &mut headers);
+        headers
+    }
+
+    #[test]
+    fn a_cookie_goes_out_on_a_start_or_a_use_only() {
+        let caller = Caller::new(&cookie(), &request("abc"));
+        assert_eq!(&**caller.id(), "abc");
+        assert!(reply(&caller, false).is_empty());
+        assert!(reply(&caller, true).contains_key(SET_COOKIE));
+        caller.uses();
+        let lines = reply(&caller, false);
+        assert_eq!(cookie().read(lines.get_all(SET_COOKIE)).as_deref(), Some("abc"));
+    }
+
+    #[test]
+    fn without_a_cookie_the_id_is_new_and_stays() {
+        let caller = Caller::new(&cookie(), &HeaderMap::new());
+        assert_eq!(caller.cookie_id(), None);
+        assert_eq!(Uuid::parse_str(caller.id()).unwrap().get_version_num(), 4);
+        assert_eq!(caller.id(), caller.clone().id());
+    }
+
+    #[test]
+    fn a_body_s_id_is_taken_beside_the_cookie_s() {
+        let caller = Caller::new(&cookie(), &request("abc"));
+        caller.takes("body");
+        assert_eq!((&**caller.id(), caller.cookie_id().map(|id| &**id)), ("body", Some("abc")));
+    }
+
+    #[test]
+    fn the_gateway_is_told_of_an_end_before_anything_else() {
+        let caller = Caller::of(&cookie(), "abc");
+        caller.keeps_open();
+        assert_eq!(reply(&caller, false)[X_GYM_SESSION], "open");
+        caller.ends();
+        assert_eq!(reply(&caller, false)[X_GYM_SESSION], "ended");
+        assert_eq!(reply(&caller, false).len(), 1);
+    }
+}

@@ -1,0 +1,116 @@
+//! Sessions in handlers of the author's own routes.
+
+use std::fmt;
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::response::{IntoResponse, Response};
+
+use super::caller::Caller;
+use super::handle::{Session, unknown_session};
+use super::record::{Phase, Record};
+use super::store::{Locked, Store, shortened};
+use super::{SessionState, keeps_state};
+use crate::errors::Failure;
+
+impl<S: SessionState> Store<S> {
+    /// The caller's open session. A server that keeps no state makes one for the request, which is in no table.
+    ///
+    /// # Errors
+    /// 404 if it is unknown to a server that keeps state.
+    pub(crate) fn session(self: &Arc<Self>, caller: &Caller) -> Result<Session<S>, Failure> {
+        let id = caller.id();
+        let record = if keeps_state::<S>() {
+            self.find_open(id).ok_or_else(|| unknown_session(id))?
+        } else {
+            let state =
+                S::unseeded().ok_or_else(|| Failure::fault("a state without content needs a Default"))?;
+            Arc::new(Record::opened(id.clone(), state))
+        };
+        Ok(Session::new(caller.clone(), record, self.clone()))
+    }
+}
+
+/// What a handler of a start route of the author's own takes: it opens the caller's session.
+pub struct Start<S: SessionState> {
+    caller: Caller,
+    store: Arc<Store<S>>,
+}
+
+impl<S: SessionState> Start<S> {
+    /// The ID that the session will have: that of the cookie, or a new one.
+    pub fn id(&self) -> &str {
+        self.caller.id()
+    }
+
+    /// Opens the session anew with this state. What it held before is released first.
+    ///
+    /// # Errors
+    /// 409 if the session was closed, or an episode's seed opened it.
+    pub async fn open(self, state: S) -> Result<Session<S>, Failure> {
+        let mut locked = self.store.lock(self.caller.id()).await;
+        locked.may_start_anew()?;
+        locked.open(state, None);
+        let record = locked.record.clone();
+        drop(locked);
+        Ok(Session::new(self.caller, record, self.store))
+    }
+}
+
+impl<S: SessionState> fmt::Debug for Start<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Start").field(&self.caller).finish()
+    }
+}
+
+impl<S: Send + 'static> Locked<S> {
+    /// Whether a legacy seed, a reset, or a start route of the author's own may begin the session.
+    ///
+    /// # Errors
+    /// 409 if it was closed, or an episode's seed opened it.
+    pub(crate) fn may_start_anew(&self) -> Result<(), Failure> {
+        match self.record.phase() {
+            Phase::Closed => Err(closed_session(&self.record.id)),
+            Phase::Open if self.inner.episode.is_some() => {
+                let reason = "an episode's seed opened this session; start another one";
+                Err(Failure::conflict(reason).with_code("session_conflict"))
+            }
+            Phase::Fresh | Phase::Open | Phase::Ended => Ok(()),
+        }
+    }
+}
+
+/// 409: the session was closed, and its fence stands.
+pub(crate) fn closed_session(id: &str) -> Failure {
+    let reason = format!("session {}... was closed; start another one", shortened(id));
+    Failure::conflict(reason).with_code("session_closed")
+}
+
+fn given<S: SessionState>(parts: &Parts) -> Result<(Caller, Arc<Store<S>>), Response> {
+    let caller = parts.extensions.get::<Caller>().cloned();
+    let store = parts.extensions.get::<Arc<Store<S>>>().cloned();
+    caller.zip(store).ok_or_else(|| {
+        let what =
+            format!("no sessions of {} here: its server's State is another type", std::any::type_name::<S>());
+        Failure::fault(what).into_response()
+    })
+}
+
+impl<S: SessionState, R: Send + Sync> FromRequestParts<R> for Session<S> {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, _: &R) -> Result<Self, Response> {
+        let (caller, store) = given::<S>(parts)?;
+        store.session(&caller).map_err(IntoResponse::into_response)
+    }
+}
+
+impl<S: SessionState, R: Send + Sync> FromRequestParts<R> for Start<S> {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, _: &R) -> Result<Self, Response> {
+        let (caller, store) = given::<S>(parts)?;
+        Ok(Self { caller, store })
+    }
+}

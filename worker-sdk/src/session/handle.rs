@@ -1,0 +1,113 @@
+//! What a handler gets of its session.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
+use tokio::sync::{OwnedMappedMutexGuard, OwnedMutexGuard};
+
+use super::Released;
+use super::caller::Caller;
+use super::record::{Inner, Phase, Record};
+use super::store::Store;
+use crate::errors::Failure;
+
+/// The session that a request belongs to. While a handler has it, it is not reclaimed as idle.
+pub struct Session<S: Send + 'static> {
+    caller: Caller,
+    record: Arc<Record<S>>,
+    store: Arc<Store<S>>,
+}
+
+impl<S: Send + 'static> Session<S> {
+    pub(crate) fn new(caller: Caller, record: Arc<Record<S>>, store: Arc<Store<S>>) -> Self {
+        Self { caller, record, store }
+    }
+
+    /// The session ID: `resources_session_id` of an episode, else that of its cookie.
+    pub fn id(&self) -> &str {
+        self.caller.uses();
+        &self.record.id
+    }
+
+    /// The session's state, locked: the session's other requests, also its close, wait until the guard is dropped;
+    /// those of other sessions go on.
+    /// A handler that takes the lock again while it holds the guard waits for itself.
+    ///
+    /// # Errors
+    /// 404 if the session has ended since the request came in.
+    pub async fn state(&self) -> Result<StateGuard<'_, S>, Failure> {
+        self.caller.uses();
+        let inner = self.record.inner.clone().lock_owned().await;
+        OwnedMutexGuard::try_map(inner, |inner| inner.state.as_mut())
+            .map(|state| StateGuard { state, session: PhantomData })
+            .map_err(|_ended| unknown_session(&self.record.id))
+    }
+
+    /// Ends the session: its state is released before this comes back. A start of the same ID may open it again.
+    /// The gateway is told by `X-Gym-Session: ended`.
+    pub async fn end(self) {
+        self.caller.uses();
+        self.caller.ends();
+        let locked = self.store.lock_record(self.record.clone()).await;
+        if self.record.phase() == Phase::Open {
+            locked.end(Phase::Ended, Released::Ended).await;
+        }
+    }
+
+    /// In `verify`: the session stays open, because a close will follow. The gateway is told by
+    /// `X-Gym-Session: open`. Without it a verify ends its session, unless an episode seed opened it.
+    pub fn keep_open(&self) {
+        self.caller.uses();
+        self.caller.keeps_open();
+    }
+}
+
+impl<S: Send + 'static> Drop for Session<S> {
+    fn drop(&mut self) {
+        self.record.touch(self.store.now());
+    }
+}
+
+impl<S: Send + 'static> fmt::Debug for Session<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Session").field(&self.record.id).finish()
+    }
+}
+
+/// A session's state, for as long as this lives.
+pub struct StateGuard<'s, S> {
+    state: OwnedMappedMutexGuard<Inner<S>, S>,
+    /// So that nobody ends the session while he holds its lock, and waits for himself.
+    session: PhantomData<&'s ()>,
+}
+
+impl<S> Deref for StateGuard<'_, S> {
+    type Target = S;
+
+    fn deref(&self) -> &S {
+        &self.state
+    }
+}
+
+impl<S> DerefMut for StateGuard<'_, S> {
+    fn deref_mut(&mut self) -> &mut S {
+        &mut self.state
+    }
+}
+
+impl<S: fmt::Debug> fmt::Debug for StateGuard<'_, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.state.fmt(f)
+    }
+}
+
+/// 404: the server does not hold this session.
+pub(crate) fn unknown_session(id: &str) -> Failure {
+    let id = super::store::shortened(id);
+    Failure::not_found(format!(
+        "unknown session {id}...: it was not seeded here, or has ended; seed a session and send its cookie along"
+    ))
+    .with_code("unknown_session")
+}

@@ -1,0 +1,105 @@
+//! What is kept of one session.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+
+use gym_wire::message::{EpisodeId, SeedSessionResponse};
+use serde_json::value::RawValue;
+use tokio::sync::Mutex;
+
+/// Where a session's life is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Phase {
+    /// No seed has succeeded yet.
+    Fresh,
+    /// It has a state.
+    Open,
+    /// Its state is released; a legacy seed may start it anew.
+    Ended,
+    /// Its state is released, and a seed is refused: the fence.
+    Closed,
+}
+
+/// One session. Alive handles are counted by its `Arc`, so that a session in use is never reclaimed.
+#[derive(Debug)]
+pub(crate) struct Record<S> {
+    pub(crate) id: Arc<str>,
+    /// A copy of what `inner` says, to be read without its lock; written within it.
+    phase: AtomicU8,
+    /// Milliseconds since the store was made.
+    last_use: AtomicU64,
+    /// The session's lock: its seeds, its close and whoever uses its state run one at a time.
+    pub(crate) inner: Arc<Mutex<Inner<S>>>,
+    /// One verify at a time, so that a repeated one meets the first one's verdict. It does not hold the state.
+    pub(crate) verifying: Mutex<()>,
+}
+
+/// What the session's lock protects.
+#[derive(Debug)]
+pub(crate) struct Inner<S> {
+    /// There while it is open.
+    pub(crate) state: Option<S>,
+    /// The episode of its seed, or of the close that came first; none of a legacy session.
+    pub(crate) episode: Option<EpisodeId>,
+    /// What its episode seed was answered, for repeats.
+    pub(crate) seeded: Option<Box<SeedSessionResponse>>,
+    /// The last reply that a client may ask for again, under what names its request.
+    pub(crate) replayable: Option<Replayable>,
+}
+
+/// A reply that is given again to the same request: its first copy may have been lost.
+#[derive(Clone, Debug)]
+pub(crate) struct Replayable {
+    /// The request's own name, or a digest of it.
+    pub(crate) request: Arc<str>,
+    /// JSON.
+    pub(crate) reply: Arc<RawValue>,
+}
+
+impl<S> Record<S> {
+    pub(crate) fn new(id: Arc<str>, now: u64) -> Self {
+        let inner = Inner { state: None, episode: None, seeded: None, replayable: None };
+        Self {
+            id,
+            phase: AtomicU8::new(Phase::Fresh as u8),
+            last_use: AtomicU64::new(now),
+            inner: Arc::new(Mutex::new(inner)),
+            verifying: Mutex::new(()),
+        }
+    }
+
+    /// One that is open, and never in a store.
+    pub(crate) fn opened(id: Arc<str>, state: S) -> Self {
+        let inner = Inner { state: Some(state), episode: None, seeded: None, replayable: None };
+        Self {
+            id,
+            phase: AtomicU8::new(Phase::Open as u8),
+            last_use: AtomicU64::new(0),
+            inner: Arc::new(Mutex::new(inner)),
+            verifying: Mutex::new(()),
+        }
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        match self.phase.load(Ordering::Acquire) {
+            0 => Phase::Fresh,
+            1 => Phase::Open,
+            2 => Phase::Ended,
+            _ => Phase::Closed,
+        }
+    }
+
+    /// Must be called within the session's lock.
+    pub(crate) fn set_phase(&self, phase: Phase) {
+        self.phase.store(phase as u8, Ordering::Release);
+    }
+
+    pub(crate) fn touch(&self, now: u64) {
+        self.last_use.fetch_max(now, Ordering::Relaxed);
+    }
+
+    pub(crate) fn last_use(&self) -> u64 {
+        self.last_use.load(Ordering::Relaxed)
+    }
+}
