@@ -60,7 +60,9 @@ SERVERS = {
 def record(name: str, logs: Path) -> dict:
     server_class, implementation, instance, settings, deck, scenarios = SERVERS[name]
     (port,) = free_ports(1)
-    config = global_config({instance: entry("resources_servers", implementation, HOST, port, **settings, domain="agent")})
+    config = global_config(
+        {instance: entry("resources_servers", implementation, HOST, port, **settings, domain="agent")}
+    )
     command = [sys.executable, "-c", DEALER.format(deck=deck)] if deck else [sys.executable, "app.py"]
     cookie = f"{server_class}___{instance}"
     with Children(logs) as children:

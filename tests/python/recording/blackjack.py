@@ -1,6 +1,20 @@
 """blackjack, the Gymnasium protocol. The cards come from DECK, one after another, over and over, for all sessions."""
 
-from .step import EPISODE, PARAMS, PLUMBING, call, episode_seed, get, message, output, post, response, scenario, session, step
+from .step import (
+    EPISODE,
+    PARAMS,
+    PLUMBING,
+    call,
+    episode_seed,
+    get,
+    message,
+    output,
+    post,
+    response,
+    scenario,
+    session,
+    step,
+)
 from .verify import ROLLOUTS
 
 # Dealt as: player, player, dealer, dealer; then what is hit; then what the dealer takes below 17.
@@ -78,10 +92,20 @@ SCENARIOS = [
         reset("without a cookie"),
         get("health keeps the session", "/healthz"),
         say("stand", STAND),
-        post("given session", "/reset", {"responses_create_params": PARAMS}, cookie="{{name}}={{signed}}", signed=session("fixed-session")),
+        post(
+            "given session",
+            "/reset",
+            {"responses_create_params": PARAMS},
+            cookie="{{name}}={{signed}}",
+            signed=session("fixed-session"),
+        ),
         post("forged cookie on a reset", "/reset", {"responses_create_params": PARAMS}, cookie="{{name}}=rubbish"),
         post("rollout prefix", "/ng-rollout/r-1/reset", {"responses_create_params": PARAMS}),
-        post("rollout prefix on a step", "/ng-rollout/r-1/step", {"responses_create_params": PARAMS, "response": response(message(STAND))}),
+        post(
+            "rollout prefix on a step",
+            "/ng-rollout/r-1/step",
+            {"responses_create_params": PARAMS, "response": response(message(STAND))},
+        ),
     ),
     scenario(
         "bad resets",

@@ -11,7 +11,9 @@ HOST = "gym.test"  # the Host header of every request, so that redirects read th
 JAR = "{{name}}={{jar}}"  # the Cookie line, unless a step says otherwise; left out while the jar is empty
 
 
-def step(name, method, path, *, json=None, body=None, headers=None, cookie=JAR, signed=None, token=None, omit=None, keep=True):
+def step(
+    name, method, path, *, json=None, body=None, headers=None, cookie=JAR, signed=None, token=None, omit=None, keep=True
+):
     """One request.
 
     json: a body as a value; body: a body as raw text (content-type is application/json for both unless set)

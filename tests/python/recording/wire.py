@@ -140,7 +140,10 @@ class Player:
 
     def replaced(self, value, tokens: dict):
         if isinstance(value, dict):
-            return {key: self.token(one, tokens) if key == TOKEN_HEADER else self.replaced(one, tokens) for key, one in value.items()}
+            return {
+                key: self.token(one, tokens) if key == TOKEN_HEADER else self.replaced(one, tokens)
+                for key, one in value.items()
+            }
         if isinstance(value, list):
             return [self.replaced(one, tokens) for one in value]
         return self.written(value) if isinstance(value, str) else value
