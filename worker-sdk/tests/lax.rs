@@ -152,12 +152,15 @@ fn difference(row: &Row) -> Option<(&'static str, Option<Value>)> {
             Some(("serde's other way to write it", Some(json!({"v": "red"}))))
         }
         (
-            "Int" | "OptInt" | "Byte",
+            "Int" | "OptInt",
             "9223372036854775808"
             | "-9223372036854775809"
             | "18446744073709551616"
             | "\"9223372036854775808\"",
-        ) => Some(("an i64 has 64 bits, and so has JSON", None)),
+        )
+        | ("Byte", "-9223372036854775809" | "18446744073709551616") => {
+            Some(("an i64 has 64 bits, and so has JSON", None))
+        }
         ("Str", "NaN") => Some(("no JSON: a string", Some(json!({"v": "NaN"})))),
         ("Str", "Infinity" | "1e999") => Some(("no JSON: a string", Some(json!({"v": "Infinity"})))),
         ("Str", "-Infinity") => Some(("no JSON: a string", Some(json!({"v": "-Infinity"})))),
@@ -175,6 +178,14 @@ fn answers_as_fastapi_and_pydantic_do() {
     let mut wrong = Vec::new();
     for row in &table.rows {
         let answer = row.answer().map_err(|invalid| invalid.detail());
+        if let Some((reason, _)) = difference(row) {
+            let agrees = match &row.answer {
+                Answer::Value(value) => answer.as_ref() == Ok(value),
+                Answer::Detail(detail) => answer.as_ref() == Err(detail),
+                Answer::Crash(_) => false,
+            };
+            assert!(!agrees, "no difference any more: {reason} ({} {})", row.model, row.body);
+        }
         let is_right = match (difference(row), &row.answer) {
             (Some((_, Some(value))), _) => answer == Ok(value),
             (Some((_, None)), _) | (None, Answer::Crash(_)) => answer.is_err(),

@@ -23,7 +23,8 @@
 //! - Enums with data in their variants are read as serde does, by an object with one key; names may be written so, too.
 //! - Sets are lists to serde: `list_type`, and equal elements are no error.
 //! - After the first problem the reading goes on with made-up values in its place; if a type of the author's takes none
-//!   of them (one read from strings of a form, say), later problems of that body are not reported. No more than 32 are.
+//!   of them (one read from strings of a form, say), later problems of that body are not reported. No more than 32 are, and
+//!   no more once the `input`s that they repeat pass a megabyte.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;

@@ -1,7 +1,5 @@
 //! serde stops at the first error and pydantic does not: the value is read again with each error's place made good.
 
-use std::borrow::Cow;
-
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -11,6 +9,9 @@ use crate::errors::{Invalid, Problem};
 
 /// No more problems than this are looked for.
 const MAX_PROBLEMS: usize = 32;
+
+/// Nor more once their `input`s are about as many bytes: a body of megabytes is not repeated for each field that it lacks.
+const MAX_INPUT: usize = 1 << 20;
 
 /// What to do otherwise at a place and below it.
 #[derive(Debug, Default)]
@@ -96,7 +97,12 @@ pub(super) fn all<T: DeserializeOwned>(input: Input<'_>, first: Error, loc: &[&s
     let Ok(value) = input.value() else { return Invalid::unreadable() };
     let mut seen = vec![first.whole(&value)];
     let mut fixes = Fixes::default();
+    let mut repeated = 0_usize;
     while let Some(last) = seen.last().filter(|last| !last.path.is_empty() && seen.len() < MAX_PROBLEMS) {
+        repeated = repeated.saturating_add(last.input.as_ref().map_or(0, weight));
+        if repeated > MAX_INPUT {
+            break;
+        }
         match next::<T>(&value, &mut fixes, last) {
             Some(next) => seen.push(next),
             None => break,
@@ -106,8 +112,18 @@ pub(super) fn all<T: DeserializeOwned>(input: Input<'_>, first: Error, loc: &[&s
     Invalid::new(seen.into_iter().map(|seen| problem(*seen, loc)).collect())
 }
 
+/// About how many bytes of JSON it is.
+fn weight(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 8,
+        Value::String(text) => text.len(),
+        Value::Array(array) => array.iter().map(|value| 2 + weight(value)).sum(),
+        Value::Object(object) => object.iter().map(|(key, value)| 6 + key.len() + weight(value)).sum(),
+    }
+}
+
 /// Reads on after `last`. `None`: there is nothing more, or no way on.
-fn next<T: DeserializeOwned>(value: &Cow<'_, Value>, fixes: &mut Fixes, last: &Seen) -> Option<Box<Seen>> {
+fn next<T: DeserializeOwned>(value: &Value, fixes: &mut Fixes, last: &Seen) -> Option<Box<Seen>> {
     let mut fix = Some(last.fix);
     while let Some(trying) = fix {
         fixes.add(last.steps(), trying);
@@ -132,8 +148,8 @@ impl Seen {
 
 impl Error {
     /// The end of its way up.
-    fn whole(self, value: &Cow<'_, Value>) -> Box<Seen> {
-        self.within(|| value.as_ref().clone(), |_| 0).0
+    fn whole(self, value: &Value) -> Box<Seen> {
+        self.within(|| value.clone(), |_| 0).0
     }
 }
 

@@ -180,11 +180,13 @@ struct Chosen {
 fn a_made_up_value_is_never_blamed() {
     // What it takes cannot be made up: without it, what is wrong elsewhere is found, but nothing that is missing.
     let picky = at(&json!(["body", "picky"]), "value_error", json!("x"));
-    assert_eq!(problems::<Chosen>(json!({"picky": "x"})), [picky.clone()]);
+    assert_eq!(problems::<Chosen>(json!({"picky": "x"})), std::slice::from_ref(&picky));
     let count = at(&json!(["body", "count"]), "greater_than_equal", json!(-1));
     assert_eq!(problems::<Chosen>(json!({"picky": "x", "count": -1})), [picky, count]);
     let found = problems::<Vec<u8>>(json!(vec![-1; 100]));
     assert_eq!(found.len(), 32, "no more than these");
+    let long = json!({"any": "x".repeat(2 << 20)});
+    assert_eq!(problems::<Zoo>(long).len(), 1, "which repeats all");
 }
 
 #[test]
