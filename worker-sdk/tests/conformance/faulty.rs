@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 pub(crate) enum Fault {
     /// Nothing.
     None,
-    SeedFails,
+    SeedRefused,
     SeedSetsNoCookie,
     SeedIsNoJson,
     SeedHasAnotherField,
@@ -138,7 +138,7 @@ async fn seed(State(server): State<Faulty>, Json(body): Json<Value>) -> Response
     server.with(|inner| {
         inner.log.push("/seed_session".into());
         let repeated = match inner.sessions.get(&id) {
-            _ if fault == F::SeedFails => return (StatusCode::INTERNAL_SERVER_ERROR, "Oops").into_response(),
+            _ if fault == F::SeedRefused => return server.refuse(),
             Some(session) if session.episode == episode => true,
             Some(session) if !rebinds(fault, &session.episode, &episode) => return server.refuse(),
             Some(_) => false,

@@ -58,9 +58,8 @@ const LOST: &str = "a seed whose reply is lost";
 /// Each fault, and every step that is to find it.
 #[rustfmt::skip]
 const FAULTS: &[(Fault, &[(&str, &str)])] = &[
-    (Fault::SeedFails, &[
-        (LIFE, "seed"), (VERIFY, "seed"), (OTHER_SEED, "seed"), (OTHER_CLOSE, "seed"), (OVERTAKES, "seed after the close"),
-        (LOST, "seed"),
+    (Fault::SeedRefused, &[
+        (LIFE, "seed"), (VERIFY, "seed"), (OTHER_SEED, "seed"), (OTHER_CLOSE, "seed"), (LOST, "seed"),
     ]),
     (Fault::SeedSetsNoCookie, &[
         (LIFE, "seed"), (LIFE, "repeated seed"), (VERIFY, "seed"), (VERIFY, "repeated seed"), (VERIFY, "verify"),
