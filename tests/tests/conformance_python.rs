@@ -31,10 +31,29 @@ fn seed(task_data: Value) -> Seed {
 }
 
 async fn check(front: &Front, task_data: Value) -> Report {
-    let url = format!("http://{}", front.gateway().front());
-    check_resources_session_contract(&url, &seed(task_data), &Options::new().keeps_state(true)).await
+    check_with(front, task_data, &Options::new().keeps_state(true)).await
 }
 
+async fn check_with(front: &Front, task_data: Value, options: &Options) -> Report {
+    let url = format!("http://{}", front.gateway().front());
+    check_resources_session_contract(&url, &seed(task_data), options).await
+}
+
+/// A finished answer of a model that said nothing.
+fn response() -> Value {
+    json!({
+        "id": "resp_0",
+        "created_at": 0,
+        "model": "none",
+        "object": "response",
+        "output": [],
+        "parallel_tool_calls": false,
+        "tool_choice": "auto",
+        "tools": [],
+    })
+}
+
+/// A configuration of `nemo_user_sim`, and a task that it takes.
 fn user_sim() -> (Value, Value) {
     let settings = json!({"probe_scorer_model": {"type": "responses_api_models", "name": "policy_model"}});
     let row = json!({
@@ -80,6 +99,10 @@ async fn example_single_tool_call_keeps_the_contract_behind_the_gateway() {
     let _alone = ALONE.lock().await;
     let front = Front::start(python, "example_single_tool_call", json!({})).await;
     let report = check(&front, json!({})).await;
+    assert!(report.is_ok(), "{report}");
+    // Its verify looks at the conversation alone, as one of a server without state.
+    let verify = json!({"responses_create_params": {"input": "hello"}, "response": response()});
+    let report = check_with(&front, json!({}), &Options::new().verify_body(verify)).await;
     assert!(report.is_ok(), "{report}");
     front.assert_settled("the check").await;
     front.stop().await;

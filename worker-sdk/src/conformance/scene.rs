@@ -33,7 +33,12 @@ pub(super) struct Scene<'r, 'a> {
     /// The episode of a seed that may have left a session open.
     open: Option<Value>,
     held: Option<Held>,
+    /// Whether the server does not even answer a seed: other scenarios would only wait as long again.
+    silent: bool,
 }
+
+/// Why nothing is sent after a seed without a reply.
+const NO_ANSWER: &str = "there was no reply to a seed";
 
 /// Which cookies go with a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,18 +51,25 @@ pub(super) enum With {
 
 impl<'r, 'a> Scene<'r, 'a> {
     pub(super) fn new(run: &'r mut Run<'a>, name: &'static str, session: Session) -> Self {
-        Self { run, name, session, cookies: Cookies::default(), broken: None, open: None, held: None }
+        let cookies = Cookies::default();
+        Self { run, name, session, cookies, broken: None, open: None, held: None, silent: false }
     }
 
     /// Seeds the session for its own episode, and keeps the cookies; without a session the scenario is over.
     pub(super) async fn begin(&mut self) -> Option<Value> {
         let episode = self.session.episode();
-        let reply = self.seed("seed", &episode, Want::Seeded).await;
-        let Some(reply) = reply.filter(|reply| reply.status < 300) else {
-            self.broken.get_or_insert_with(|| "the seed failed".into());
-            return None;
-        };
-        observation(&reply)
+        match self.seed("seed", &episode, Want::Seeded).await {
+            Some(reply) if reply.status < 300 => observation(&reply),
+            Some(_) => {
+                self.broken = Some("the seed failed".into());
+                None
+            }
+            None => {
+                self.broken = Some(NO_ANSWER.into());
+                self.silent = true;
+                None
+            }
+        }
     }
 
     /// Seeds without a cookie, as environment servers do; the reply's cookies replace those there are.
@@ -141,6 +153,9 @@ impl<'r, 'a> Scene<'r, 'a> {
         if let Some(episode) = self.open.take().filter(|_| self.sends()) {
             let body = self.session.close(&episode);
             self.post("clean-up", "/close_session", &body, With::Cookie, Want::Anything).await;
+        }
+        if self.silent {
+            self.run.stopped.get_or_insert_with(|| NO_ANSWER.into());
         }
     }
 

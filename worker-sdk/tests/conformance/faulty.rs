@@ -51,6 +51,7 @@ pub(crate) enum Fault {
     VerifyAfterCloseHasNoKind,
     RefusesWithAnotherStatus,
     SucceedsWithAnotherStatus,
+    SeedHangs,
     CloseHangs,
     CloseBreaksOff,
     CloseIsEndless,
@@ -71,7 +72,7 @@ struct Inner {
     closed: HashSet<String>,
     made: u64,
     cookies: u64,
-    /// Paths in the order in which they came.
+    /// The paths that were asked, and the sessions made, in that order.
     log: Vec<String>,
 }
 
@@ -109,7 +110,7 @@ impl Faulty {
 
     /// How many requests came.
     pub(crate) fn requests(&self) -> usize {
-        self.with(|inner| inner.log.len())
+        self.with(|inner| inner.log.iter().filter(|entry| entry.starts_with('/')).count())
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut Inner) -> T) -> T {
@@ -135,6 +136,9 @@ impl Faulty {
 async fn seed(State(server): State<Faulty>, Json(body): Json<Value>) -> Response {
     let (id, episode) = (id_of(&body), body["episode_id"].clone());
     let fault = server.fault;
+    if fault == F::SeedHangs {
+        std::future::pending::<()>().await;
+    }
     server.with(|inner| {
         inner.log.push("/seed_session".into());
         let repeated = match inner.sessions.get(&id) {

@@ -3,7 +3,7 @@
 
 mod faulty;
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use faulty::{Fault, Faulty};
 use gym_worker_sdk::conformance::{Held, Options, Report, Seed, Verdict, check_resources_session_contract};
@@ -229,6 +229,16 @@ async fn replies_that_never_end_are_violations() {
     }
 }
 
+/// It is waited for once, and once more to close what it may have made.
+#[tokio::test]
+async fn a_server_that_does_not_answer_seeds_is_left_alone() {
+    let (report, server) = check(Fault::SeedHangs, options().timeout(Duration::from_millis(300))).await;
+    assert_eq!(wrong(&report), ["a session's life: seed"], "{report}");
+    let ok: Vec<_> = report.steps().iter().filter(|step| step.verdict == Verdict::Ok).collect();
+    assert_eq!((ok.len(), ok[0].name), (1, "clean-up"), "{report}");
+    assert_eq!(server.requests(), 1, "the clean-up alone got through");
+}
+
 #[tokio::test]
 async fn an_answer_about_state_that_never_comes_is_a_violation() {
     let (_, address) = Faulty::start(Fault::None).await;
@@ -252,10 +262,13 @@ async fn can_be_run_again_and_again() {
     let (server, address) = Faulty::start(Fault::None).await;
     let url = format!("http://{address}");
     let options = Options::new().keeps_state(true).strict(true);
-    for _ in 0..3 {
+    let mut sessions = BTreeSet::new();
+    for run in 1..=3 {
         let report = check_resources_session_contract(&url, &seed(), &options).await;
         assert!(report.is_ok(), "{report}");
         assert!(report.steps().iter().all(|step| !step.name.contains("verify")), "{report}");
+        assert_eq!(server.requests(), run * report.steps().len(), "each step is one request");
+        sessions.extend(report.steps().iter().map(|step| step.resources_session_id.clone()));
     }
-    assert_eq!(server.requests() % 3, 0);
+    assert_eq!(sessions.len(), 3 * 5, "five scenarios, each with a session of its own: {sessions:?}");
 }
