@@ -1,6 +1,6 @@
 //! The command line.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -64,6 +64,12 @@ pub(super) enum Command {
         #[arg(long)]
         full: bool,
     },
+    /// Check that a running resources server, Python or Rust, keeps the contract of episode sessions
+    ///
+    /// Seeds, verifies and closes sessions of its own: repeatedly, for the wrong episode, too late, and without the
+    /// cookie of a lost reply. Exit codes: 0 it keeps the contract, 1 it does not or cannot be reached, 2 a file or
+    /// the usage is bad.
+    Conform(ConformArgs),
     /// The parent process of one worker; started by the gateway itself
     #[command(hide = true)]
     Keeper,
@@ -119,6 +125,46 @@ fn admin_address(text: &str) -> Result<AdminAddress, String> {
             .map(|a| AdminAddress(Some(a)))
             .map_err(|_| "expected an address such as 127.0.0.1:9090, or off".into()),
     }
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ConformArgs {
+    /// The server's address, as http://127.0.0.1:8000
+    #[arg(value_name = "URL", value_parser = http_url)]
+    pub(super) url: String,
+    /// JSON file with an episode seed that the server takes: resources_session_id, episode_id, task_id, task_data.
+    /// Each scenario adds a random suffix to its IDs
+    #[arg(long, value_name = "FILE")]
+    pub(super) seed: PathBuf,
+    /// JSON file with a body of /verify that fits the seed; without it nothing is verified
+    #[arg(long, value_name = "FILE")]
+    pub(super) verify_body: Option<PathBuf>,
+    /// The server keeps state for each session, so it must refuse what would bring back, rebind or take one away
+    #[arg(long)]
+    pub(super) keeps_state: bool,
+    /// Statuses and bodies must be exactly the documented ones, not just any refusal or success
+    #[arg(long)]
+    pub(super) strict: bool,
+    /// How long one request may take
+    #[arg(long, default_value = "30", value_name = "SECONDS", value_parser = seconds)]
+    pub(super) timeout_seconds: Duration,
+    /// JSON instead of text
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+fn http_url(text: &str) -> Result<String, String> {
+    let uri: http::Uri = text.parse().map_err(|error| format!("{error}"))?;
+    if uri.scheme_str() == Some("http") && uri.query().is_none() {
+        Ok(text.into())
+    } else {
+        Err("expected an address such as http://127.0.0.1:8000 (https is not supported)".into())
+    }
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    seconds.filter(|time| !time.is_zero()).ok_or_else(|| "expected a number of seconds above 0".into())
 }
 
 #[derive(Debug, Args)]

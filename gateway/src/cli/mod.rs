@@ -2,6 +2,7 @@
 
 mod args;
 mod check;
+mod conform;
 mod logging;
 mod plant;
 mod serve;
@@ -46,6 +47,7 @@ pub fn main() -> ExitCode {
             let query = admin::client::SessionsQuery { server, state, limit, full };
             said(admin::client::sessions(&admin.admin, &query, admin.json))
         }
+        Command::Conform(args) => conform::conform(&args),
         Command::Keeper => keeper::run_keeper(),
         Command::ExecWorker { args } => keeper::exec_worker(args),
     }
