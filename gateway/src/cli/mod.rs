@@ -2,6 +2,7 @@
 
 mod args;
 mod check;
+mod describe;
 mod logging;
 mod plant;
 mod serve;
@@ -38,7 +39,7 @@ pub fn main() -> ExitCode {
                 if ask {
                     logging::start(args::LogFormat::Text); // starting servers takes a while: what they say is shown
                 }
-                check::check(&config, ask)
+                check::check(config, ask)
             })
         }
         Command::Status { admin } => said(admin::client::status(&admin.admin, admin.json)),
@@ -53,7 +54,7 @@ pub fn main() -> ExitCode {
 
 fn run_options(run: args::RunArgs) -> RunOptions {
     RunOptions {
-        kind: Some(run.kind.into()),
+        kind: run.kind.map(Into::into),
         listen: run.listen,
         num_workers: run.num_workers,
         cookie: run.cookie,
@@ -61,6 +62,7 @@ fn run_options(run: args::RunArgs) -> RunOptions {
         admin: run.admin.0,
         name: Some(run.name),
         argv: run.argv,
+        describe: run.describe,
         access_log: run.access_log,
     }
 }

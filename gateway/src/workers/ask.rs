@@ -27,7 +27,7 @@ pub enum Asked {
 pub enum Unasked {
     /// It has one worker.
     OneWorker,
-    /// It runs a command, and only NeMo Gym's own servers know the dry run.
+    /// It runs a command, and only NeMo Gym's own servers know the dry run. (A command may describe itself.)
     Command,
     /// Its `multiple_workers_unsupported_reason` is set.
     Reason,

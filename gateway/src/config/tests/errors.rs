@@ -180,6 +180,7 @@ fn run_names_the_option_that_is_wrong() {
         admin: None,
         name: None,
         argv: vec!["srv".into()],
+        describe: false,
         access_log: false,
     };
     let errors = from_command_in(options.clone(), &surroundings).unwrap_err();
