@@ -45,6 +45,11 @@ fn start(mut config: Config) -> std::io::Result<Option<String>> {
     let binary = keeper::own_binary();
     // Clients that come while servers are asked wait in the queues of these.
     let listeners = config.servers.iter().map(proxy::bind).collect::<Result<Vec<_>, _>>()?;
+    for (server, listener) in config.servers.iter().zip(&listeners) {
+        let kind_is_open = server.settings.describe.is_some_and(|open| open.kind);
+        let kind = (!kind_is_open).then(|| tracing::field::debug(server.kind));
+        tracing::info!(server = server.name, kind, address = %listener.local_addr()?, "listening");
+    }
     let admin = config.gateway.admin.map(bind_admin).transpose()?;
     let signals = Signals::default();
     match describe::settle(&mut config.servers, &binary, &signals)? {
@@ -55,13 +60,8 @@ fn start(mut config: Config) -> std::io::Result<Option<String>> {
     let registry = prometheus::Registry::new();
     let metrics = RequestMetrics::register(&registry).map_err(std::io::Error::other)?;
     let plant = Plant::new(config, metrics);
-    let server_and_listener = plant.servers.iter().cloned().zip(listeners);
-    let addresses: Vec<_> =
-        server_and_listener.map(|(server, listener)| Address { listener, server }).collect();
-    for address in &addresses {
-        let (name, kind) = (&address.server.config.name, address.server.config.kind);
-        tracing::info!(server = name, ?kind, address = %address.local()?, "listening");
-    }
+    let served = plant.servers.iter().cloned().zip(listeners);
+    let addresses = served.map(|(server, listener)| Address { listener, server }).collect();
     let front = Front::new(addresses, plant.gateway.threads, plant.shared.clone())?;
 
     let mut server = Server::new_with_opt_and_conf(None, ServerConf { threads: 1, ..ServerConf::default() });
@@ -69,7 +69,6 @@ fn start(mut config: Config) -> std::io::Result<Option<String>> {
     server.add_service(front);
     server.add_service(Workers { plant: plant.clone(), binary });
     if let Some(listener) = admin {
-        tracing::info!(address = %listener.local_addr()?, "admin listening");
         let router = admin::router(Arc::new(Live(plant.clone())), registry);
         server.add_service(Admin { listener: Some(listener), router });
     }
@@ -83,6 +82,7 @@ fn bind_admin(address: SocketAddr) -> std::io::Result<std::net::TcpListener> {
         std::io::Error::new(error.kind(), what)
     })?;
     listener.set_nonblocking(true)?;
+    tracing::info!(address = %listener.local_addr()?, "admin listening");
     Ok(listener)
 }
 

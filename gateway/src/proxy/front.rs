@@ -1,10 +1,6 @@
 //! The front addresses: one service owns them all, and opens and closes them while it runs.
 
-use std::{
-    net::{SocketAddr, TcpListener as StdTcpListener},
-    sync::Arc,
-    time::Duration,
-};
+use std::{net::TcpListener as StdTcpListener, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use nix::sys::socket::{setsockopt, sockopt};
@@ -52,16 +48,6 @@ pub fn bind(server: &ServerConfig) -> std::io::Result<StdTcpListener> {
     listener.set_nonblocking(true)?;
     notice_the_vanished(&listener)?;
     Ok(listener)
-}
-
-impl Address {
-    /// The address that was bound; port 0 has become a real one.
-    ///
-    /// # Errors
-    /// The operating system's.
-    pub fn local(&self) -> std::io::Result<SocketAddr> {
-        self.listener.local_addr()
-    }
 }
 
 /// Ends connections whose client went without a word (its machine, the network between) within two minutes: a body
