@@ -299,7 +299,7 @@ fn check_asks_only_when_told_to_and_reports_what_was_said() {
     let several = Setup::resources().describes(&counter());
     let alone = Setup::resources().describes(&alone("it keeps one board for all"));
     let good = [several.clone(), several.workers(1), alone.clone().workers(1)];
-    let (code, said) = check(&[], &[alone.clone()]);
+    let (code, said) = check(&[], std::slice::from_ref(&alone));
     assert_eq!(code, Some(0), "{said}");
     says(&said, &["describe: true (default: false)"]);
     assert!(!said.contains("did not agree"), "{said}");

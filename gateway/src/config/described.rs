@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Deserialize;
 
 use super::{
-    model::{Kind, Launch, ServerConfig},
+    model::{Kind, Launch, LeftOpen, ServerConfig},
     settings::{is_cookie_name, is_route},
 };
 
@@ -116,7 +116,11 @@ impl ServerConfig {
         self.check_kind(told.kind)?;
         self.check_several(told)?;
         self.settle_secret(environment_secret)?;
-        let (name, settings) = (&self.name, &mut self.settings);
+        Ok(self.settle_sessions(told, open))
+    }
+
+    fn settle_sessions(&mut self, told: &Description, open: LeftOpen) -> Vec<String> {
+        let (name, kind, settings) = (&self.name, self.kind, &mut self.settings);
         let mut overruled = Vec::new();
         let mut differs = |key: &str, ours: String, theirs: String| {
             if ours != theirs {
@@ -129,38 +133,24 @@ impl ServerConfig {
             (None, theirs) => settings.session_cookie.clone_from(theirs),
             (Some(_), None) => {}
         }
+        let (starts, ends) = (&mut settings.session_start_routes, &mut settings.session_end_routes);
         for (key, is_open, ours, theirs) in [
-            (
-                "session_start_routes",
-                open.session_start_routes,
-                &mut settings.session_start_routes,
-                &told.session_start_routes,
-            ),
-            (
-                "session_end_routes",
-                open.session_end_routes,
-                &mut settings.session_end_routes,
-                &told.session_end_routes,
-            ),
+            ("session_start_routes", open.session_start_routes, starts, &told.session_start_routes),
+            ("session_end_routes", open.session_end_routes, ends, &told.session_end_routes),
         ] {
-            let Some(theirs) = theirs else { continue };
-            let theirs = beyond(self.kind, theirs);
-            if is_open {
-                *ours = theirs;
-            } else {
-                differs(key, list(ours), list(&theirs));
+            match theirs.as_ref().map(|theirs| beyond(kind, theirs)) {
+                Some(theirs) if is_open => *ours = theirs,
+                Some(theirs) => differs(key, list(ours), list(&theirs)),
+                None => {}
             }
         }
+        let ours = &mut settings.routes_sessions_to_owner;
         match told.routes_sessions_to_owner {
-            Some(theirs) if open.routes_sessions_to_owner => settings.routes_sessions_to_owner = theirs,
-            Some(theirs) => differs(
-                "routes_sessions_to_owner",
-                settings.routes_sessions_to_owner.to_string(),
-                theirs.to_string(),
-            ),
+            Some(theirs) if open.routes_sessions_to_owner => *ours = theirs,
+            Some(theirs) => differs("routes_sessions_to_owner", ours.to_string(), theirs.to_string()),
             None => {}
         }
-        Ok(overruled)
+        overruled
     }
 
     fn check_kind(&self, told: Kind) -> Result<(), Contradiction> {

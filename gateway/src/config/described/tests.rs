@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::config::{LeftOpen, Listen, ServerSettings};
+use crate::config::{Listen, ServerSettings};
 
 const ALL: LeftOpen = LeftOpen {
     kind: false,
