@@ -38,7 +38,8 @@ pub(super) enum Command {
         /// YAML files
         #[arg(required = true)]
         files: Vec<PathBuf>,
-        /// Also start each NeMo Gym server once, dry, to hear whether it can have several workers
+        /// Also start each NeMo Gym server once, dry, to hear whether it can have several workers, and each command
+        /// with `describe: true` to hear what it is
         #[arg(long)]
         ask: bool,
     },
@@ -89,9 +90,9 @@ pub(super) struct RunArgs {
     /// The front address; port 0 takes a free one
     #[arg(long, default_value = "127.0.0.1:8000", value_name = "HOST:PORT")]
     pub(super) listen: String,
-    /// The server's protocol
-    #[arg(long, value_enum, default_value_t = KindName::Generic)]
-    pub(super) kind: KindName,
+    /// The server's protocol [default: generic, or what --describe says]
+    #[arg(long, value_enum)]
+    pub(super) kind: Option<KindName>,
     /// Name of the session cookie (kind generic: without it no request names a session)
     #[arg(long, value_name = "NAME")]
     pub(super) cookie: Option<String>,
@@ -104,6 +105,9 @@ pub(super) struct RunArgs {
     /// The server's name in logs and metrics
     #[arg(long, default_value = "server")]
     pub(super) name: String,
+    /// Run the command once with --describe behind its arguments, to hear its kind, session cookie and routes
+    #[arg(long)]
+    pub(super) describe: bool,
     /// A log line per request
     #[arg(long)]
     pub(super) access_log: bool,

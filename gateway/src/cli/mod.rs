@@ -3,6 +3,7 @@
 mod args;
 mod check;
 mod conform;
+mod describe;
 mod logging;
 mod plant;
 mod serve;
@@ -39,7 +40,7 @@ pub fn main() -> ExitCode {
                 if ask {
                     logging::start(args::LogFormat::Text); // starting servers takes a while: what they say is shown
                 }
-                check::check(&config, ask)
+                check::check(config, ask)
             })
         }
         Command::Status { admin } => said(admin::client::status(&admin.admin, admin.json)),
@@ -55,7 +56,7 @@ pub fn main() -> ExitCode {
 
 fn run_options(run: args::RunArgs) -> RunOptions {
     RunOptions {
-        kind: Some(run.kind.into()),
+        kind: run.kind.map(Into::into),
         listen: run.listen,
         num_workers: run.num_workers,
         cookie: run.cookie,
@@ -63,6 +64,7 @@ fn run_options(run: args::RunArgs) -> RunOptions {
         admin: run.admin.0,
         name: Some(run.name),
         argv: run.argv,
+        describe: run.describe,
         access_log: run.access_log,
     }
 }
