@@ -19,5 +19,6 @@ e2e: ## real NeMo Gym servers only: 200 episodes a suite, 32 at a time, with and
 lint: ## format, clippy, docs, licences, bans, sources; advisories where their database can be reached
 	@bash scripts/lint.sh
 
-bench: ## the gateway against HAProxy and nginx on this machine (ROUNDS, SECONDS_EACH, WORKERS)
+bench: ## the gateway against HAProxy and nginx, and one Rust worker against a Python one (ROUNDS, SECONDS_EACH, WORKERS)
 	@bash tests/bench/rivals.sh
+	@bash tests/bench/worker.sh
