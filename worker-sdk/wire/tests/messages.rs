@@ -1,9 +1,39 @@
-//! What is read is written, whatever else an object holds.
+//! What is read is written: what the real NeMo Gym writes (see `gym_messages.py`), and whatever else an object may hold.
 #![allow(clippy::unwrap_used)] // helpers of tests
 
-use gym_wire::message::{EpisodeId, Item, NeMoGymResponse, ResponsesCreateParams};
+use gym_wire::message::{
+    CloseSessionRequest, EpisodeId, Item, NeMoGymResponse, ResponsesCreateParams, SeedSessionRequest,
+    SeedSessionResponse, VerifyRequest,
+};
 use proptest::prelude::*;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
+
+#[test]
+fn what_gym_writes_is_read_and_written_the_same() {
+    let written: Map<String, Value> = serde_json::from_str(include_str!("gym_messages.json")).unwrap();
+    for (name, json) in &written {
+        let again = match name.as_str() {
+            "response" | "response_as_set" => again::<NeMoGymResponse>(json),
+            "params" | "params_as_set" | "text_params" => again::<ResponsesCreateParams>(json),
+            "verify" => again::<VerifyRequest>(json),
+            "seed" => again::<SeedSessionRequest>(json),
+            "seeded" | "seeded_with_access" => again::<SeedSessionResponse>(json),
+            "close" => again::<CloseSessionRequest>(json),
+            other => panic!("{other}: which type is it?"),
+        };
+        assert_eq!(again, *json, "{name}");
+    }
+    assert_eq!(written.len(), 10);
+    let response: NeMoGymResponse = serde_json::from_value(written["response"].clone()).unwrap();
+    assert!(response.output.iter().all(Item::is_known));
+    assert_eq!((response.function_calls().count(), response.output_text().as_str()), (1, "4 squared?16"));
+}
+
+fn again<T: DeserializeOwned + Serialize>(json: &Value) -> Value {
+    serde_json::to_value(serde_json::from_value::<T>(json.clone()).unwrap()).unwrap()
+}
 
 /// Any JSON whose numbers are within 64 bits.
 fn value() -> impl Strategy<Value = Value> {
