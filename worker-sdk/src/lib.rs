@@ -9,7 +9,7 @@ pub mod conformance;
 pub mod errors;
 mod failure_kinds;
 mod http;
-#[cfg(feature = "mcp")]
+#[cfg_attr(not(feature = "mcp"), path = "no_mcp.rs")]
 mod mcp;
 pub mod metrics;
 pub mod resources;

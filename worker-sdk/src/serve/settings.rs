@@ -83,6 +83,9 @@ struct Block {
 }
 
 impl Settings {
+    /// The key of [`Settings::expose_tools_over_mcp`].
+    pub(crate) const OVER_MCP: &str = "expose_tools_over_mcp";
+
     /// The defaults, for a server of that name.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
