@@ -7,7 +7,8 @@ episodes through POST /run at a set concurrency, and prints one JSON line. Exit 
 suites and the resources server that each expects at --resources-host:--resources-port
   counter            example_session_state_mgmt   through simple_agent
   blackjack          blackjack                    through gymnasium_agent (/reset, /step)
-  single_agent_turn  math_with_code, or with --server: example_single_tool_call
+  single_agent_turn  math_with_code, or with --server: example_single_tool_call, or a server like
+                     example_session_state_mgmt whose seed is typed by task_data
                                                   through single_agent_turn and simple_agent sessions
   mcp                example_session_state_mgmt started with --mcp; the MCP client library is the agent
   contract           example_single_tool_call; no agent: repeats of /seed_session and /close_session that carry
@@ -136,6 +137,13 @@ async def single_agent_turn(run, i: int) -> str | None:
         script = [f"call execute_python {json.dumps({'code': code})}" for code in codes]
         create_params = params("\n".join([*script, "say Done."]), execute_python={"code": "string"})
         task_data = {"expected_result": str(expected)}
+    elif run.args.server == "example_session_state_mgmt":  # a server with typed seeds, which NeMo Gym's own is not
+        initial, add = 1000 * i + 7, i % 11 + 1
+        expected = initial + add
+        create_params = params(
+            f"add {add} then get the count", increment_counter={"count": "integer"}, get_counter_value={}
+        )
+        task_data = {"initial_count": initial, "expected_count": expected}
     else:
         city, expected = f"City{i}", f"City{i}"
         create_params = params(f'call get_weather {{"city": "{city}"}}\nsay Done.', get_weather={"city": "string"})

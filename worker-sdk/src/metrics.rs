@@ -6,10 +6,15 @@
 //! Differences from the Python servers (nemo-gym 0.7):
 //! - They answer 500 where the numbers cannot be put in a histogram, which is never sent: an infinite number, two that
 //!   are nearly but not quite the same, whole numbers above 64 bits. Here the metrics are computed.
-//! - A reply's numbers are equal up to rounding (in all that was compared, 1e-9 of a number is far above it).
+//! - Floats are equal up to rounding: confidence intervals in their last digits, nearly all else to the bit.
 //! - A 500 says what is wrong.
 //! - A numeric field that is named `agent_name` is looked past; they take it for the name of the agent.
-//! - An exponent in a float index is written as Rust writes it.
+//! - `NaN` and `Infinity` are no JSON here, and the body is refused with 422. They take them in; NeMo Gym's own clients
+//!   send null instead. Where a metric is infinite, both write null.
+//! - In `rollout_id` a float index with an exponent is written as in JSON, not as Python prints it.
+//! - Several metrics of [`MetricsHooks::compute_repeat_metrics`] stand in the order in which they are given; theirs is
+//!   another in each process.
+//! - They answer 500 where all `num_turns` or `total_latency_ms` of `ng_perf` are flags.
 
 mod error;
 mod hooks;
@@ -21,6 +26,7 @@ mod stats;
 mod student;
 mod table;
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
@@ -66,6 +72,19 @@ pub struct AggregateMetrics {
 ///
 /// # Errors
 /// If two rows have the same indices, indices cannot be ordered, or a `response` or its `usage` is no object.
+///
+/// ```
+/// use gym_worker_sdk::metrics::{Row, aggregate};
+/// use serde_json::json;
+///
+/// let rows: Vec<Row> = serde_json::from_value(json!([
+///     {"_ng_task_index": 0, "_ng_rollout_index": 0, "reward": 1.0},
+///     {"_ng_task_index": 1, "_ng_rollout_index": 0, "reward": 0.5},
+/// ]))?;
+/// let metrics = aggregate(&rows, &())?;
+/// assert_eq!(metrics.key_metrics["mean/reward"], json!(0.75));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn aggregate<H: MetricsHooks + ?Sized>(
     verify_responses: &[Row],
     hooks: &H,
@@ -172,20 +191,19 @@ fn add_per_task(groups: &mut [Row], per_task: Value) -> Result<(), MetricsError>
         return Ok(());
     }
     let Value::Array(items) = per_task else { return Err(MetricsError::BadTaskMetrics("they are no list")) };
-    let mut entries = Vec::with_capacity(items.len());
+    // Of several for one task the last counts.
+    let mut entries = BTreeMap::new();
     for item in &items {
         let Value::Object(entry) = item else { return Err(MetricsError::BadTaskMetrics("one is no object")) };
         if !entry.contains_key(TASK) {
             return Err(MetricsError::BadTaskMetrics("one has no _ng_task_index"));
         }
-        entries.push((Index::of(entry, TASK)?, entry));
+        entries.insert(Index::of(entry, TASK)?, entry);
     }
     for group in groups {
-        // Of several for one task the last counts.
-        let task = Index::of(group, TASK)?;
-        let found = entries.iter().rev().find(|(index, _)| *index == task);
-        let Some(entry) = found.map(|(_, entry)| (*entry).clone()) else { continue };
-        group.extend(entry.into_iter().filter(|(key, _)| key != TASK));
+        let Some(entry) = entries.get(&Index::of(group, TASK)?) else { continue };
+        let own = entry.iter().filter(|(key, _)| *key != TASK);
+        group.extend(own.map(|(key, value)| (key.clone(), value.clone())));
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Requests of a well-behaved client, over HTTP/1.1 or HTTP/2 (hyper), or as bytes for a [`super::Raw`] connection.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, path::Path};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response};
@@ -11,7 +11,10 @@ use hyper::{
 };
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use serde_json::Value;
-use tokio::net::TcpStream;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::{TcpStream, UnixStream},
+};
 
 use super::{cookie, setup::COOKIE, soon};
 
@@ -197,7 +200,15 @@ pub struct Http1(http1::SendRequest<Full<Bytes>>);
 impl Http1 {
     /// Connects.
     pub async fn connect(address: SocketAddr) -> Self {
-        let stream = soon("connect", TcpStream::connect(address)).await.expect("connect");
+        Self::over(soon("connect", TcpStream::connect(address)).await.expect("connect")).await
+    }
+
+    /// Connects to a Unix socket. The address of a [`Call`] that is sent there is only its default `Host`.
+    pub async fn connect_unix(path: &Path) -> Self {
+        Self::over(soon("connect", UnixStream::connect(path)).await.expect("connect")).await
+    }
+
+    async fn over(stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static) -> Self {
         let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.expect("handshake");
         tokio::spawn(connection.with_upgrades());
         Self(sender)

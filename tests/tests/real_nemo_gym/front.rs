@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, path::Path, time::Duration};
 
-use gym_gateway_tests::harness::{Gateway, admin, processes, setup::SERVER};
+use gym_gateway_tests::harness::{Gateway, admin, binary, processes, setup::SERVER};
 use serde_json::{Value, json};
 
 /// How many workers it has.
@@ -27,11 +27,22 @@ impl Front {
 
     /// The same, with settings of the gateway's own for the server.
     pub(crate) async fn start_with(python: &Path, implementation: &str, settings: Value, own: Value) -> Self {
+        let settings = merged(json!({"entrypoint": "app.py"}), &settings);
+        Self::launch(implementation, settings, merged(json!({"python": python}), &own)).await
+    }
+
+    /// The gateway with four workers of one of the worker SDK's examples, which it asks what they are.
+    pub(crate) async fn start_example(example: &str, settings: Value) -> Self {
+        let command = json!({"command": [binary::example(example)], "describe": true});
+        Self::launch(example, settings, command).await
+    }
+
+    async fn launch(implementation: &str, settings: Value, own: Value) -> Self {
         let mut mark = String::new();
         let gateway = Gateway::launch(|folder| {
             mark = format!("marked {}", folder.display());
             let file = folder.join("gym.yaml");
-            let config = config(python, implementation, [&settings, &own], &mark);
+            let config = config(implementation, [&settings, &own], &mark);
             std::fs::write(&file, config.to_string()).expect("write the config");
             vec!["serve".into(), file.display().to_string()]
         });
@@ -138,9 +149,8 @@ impl Front {
     }
 }
 
-fn config(python: &Path, implementation: &str, [settings, own]: [&Value; 2], mark: &str) -> Value {
+fn config(implementation: &str, [settings, own]: [&Value; 2], mark: &str) -> Value {
     let block = json!({
-        "entrypoint": "app.py",
         "host": "127.0.0.1",
         "port": 0,
         "num_workers": WORKERS,
@@ -149,7 +159,7 @@ fn config(python: &Path, implementation: &str, [settings, own]: [&Value; 2], mar
     });
     json!({
         SERVER: {"resources_servers": {implementation: merged(block, settings)}},
-        "gateway": {"admin": "127.0.0.1:0", "servers": {SERVER: merged(json!({"python": python}), own)}},
+        "gateway": {"admin": "127.0.0.1:0", "servers": {SERVER: own}},
     })
 }
 

@@ -8,6 +8,7 @@
 mod front;
 mod kill;
 mod peers;
+mod rust_servers;
 mod suites;
 
 use tokio::sync::{Mutex, MutexGuard};

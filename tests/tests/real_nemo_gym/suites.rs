@@ -1,5 +1,7 @@
 //! Every suite, every episode right. Naive round robin over as many workers loses most of them.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use crate::{
@@ -54,6 +56,12 @@ async fn every_episode_is_ok(test: &str, implementation: &str, settings: Value, 
     let Some(python) = peers::python(test) else { return };
     let _alone = alone().await;
     let front = Front::start(python, implementation, settings).await;
+    play(&front, python, implementation, suites).await;
+    front.stop().await;
+}
+
+/// Plays each suite without and, in long runs, with observability. The agents know the server as `implementation`.
+pub(crate) async fn play(front: &Front, python: &Path, implementation: &str, suites: &[&str]) {
     for name in suites {
         for observability in peers::observability() {
             let suite = Suite {
@@ -75,5 +83,4 @@ async fn every_episode_is_ok(test: &str, implementation: &str, settings: Value, 
             front.assert_settled(&format!("{suite:?}")).await;
         }
     }
-    front.stop().await;
 }

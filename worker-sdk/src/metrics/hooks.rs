@@ -10,6 +10,22 @@ use super::Row;
 /// `_ng_task_index` and `_ng_rollout_index` (each 0 if missing), and of `response` what the client left of it (NeMo
 /// Gym: `usage` and `incomplete_details`). Masked samples are not among them. `tasks[i]` are the rows of one task, in
 /// the order in which they came; tasks are ordered by their index.
+///
+/// ```
+/// use gym_worker_sdk::metrics::{MetricsHooks, Row, accuracy, highest_k, pass_majority};
+///
+/// struct Graded;
+///
+/// impl MetricsHooks for Graded {
+///     fn compute_metrics(&self, tasks: &[Vec<&Row>]) -> Row {
+///         pass_majority(tasks, accuracy, Some("answer")).metrics
+///     }
+///
+///     fn get_key_metrics(&self, agent_metrics: &Row) -> Row {
+///         highest_k(agent_metrics, "pass@{k}", Some(&["accuracy"]), &[])
+///     }
+/// }
+/// ```
 pub trait MetricsHooks {
     /// Metrics of the whole run, such as [`pass_majority`](super::pass_majority). Called once; not if every sample is
     /// masked.

@@ -15,20 +15,19 @@ const ACROSS: &str = "_across_repeats/";
 /// # Errors
 /// If a rollout index is no number.
 pub(super) fn by_repeat(table: &Table<'_>, samples: &[Sample<'_>]) -> Result<Vec<Row>, MetricsError> {
-    let known: Vec<_> = samples.iter().enumerate().filter(|(_, s)| s.rollout != Index::Null).collect();
+    let mut known: Vec<_> = samples.iter().enumerate().filter(|(_, s)| s.rollout != Index::Null).collect();
     if distinct(known.iter().map(|(_, sample)| &sample.rollout)) < 2 {
         return Ok(Vec::new());
     }
-    let tasks = tasks(samples.iter());
+    let tasks = count_tasks(samples.iter());
     let mut columns: Vec<_> = table.columns.iter().collect();
     columns.sort_by_key(|column| column.name);
 
-    let mut sorted = known;
-    sorted.sort_by(|(_, a), (_, b)| a.rollout.cmp(&b.rollout));
+    known.sort_by(|(_, a), (_, b)| a.rollout.cmp(&b.rollout));
     let mut repeats = Vec::new();
-    for repeat in sorted.chunk_by(|(_, a), (_, b)| a.rollout == b.rollout) {
+    for repeat in known.chunk_by(|(_, a), (_, b)| a.rollout == b.rollout) {
         let Some((_, first)) = repeat.first() else { continue };
-        let present = self::tasks(repeat.iter().map(|(_, sample)| *sample));
+        let present = count_tasks(repeat.iter().map(|(_, sample)| *sample));
         let mut entry = Map::new();
         entry.insert(ROLLOUT.to_owned(), Value::from(first.rollout.to_whole()?));
         entry.insert("sample_count".to_owned(), Value::from(present));
@@ -41,7 +40,7 @@ pub(super) fn by_repeat(table: &Table<'_>, samples: &[Sample<'_>]) -> Result<Vec
     Ok(repeats)
 }
 
-fn tasks<'s, 'a: 's>(samples: impl Iterator<Item = &'s Sample<'a>>) -> usize {
+fn count_tasks<'s, 'a: 's>(samples: impl Iterator<Item = &'s Sample<'a>>) -> usize {
     distinct(samples.map(|sample| &sample.task).filter(|task| **task != Index::Null))
 }
 
@@ -98,7 +97,7 @@ pub(super) fn across(repeats: &[Row]) -> Row {
     }
     let mut metrics = Map::new();
     for name in names {
-        let values: Vec<f64> = repeats.iter().filter_map(|repeat| repeat.get(name)?.as_f64()).collect();
+        let values: Vec<f64> = repeats.iter().filter_map(|repeat| repeat.get(name).map(number)).collect();
         let Some(spread) = Spread::of(&values) else { continue };
         let mut add = |stat: &str, x: f64| {
             metrics.insert(format!("{stat}{ACROSS}{name}"), Value::from(x));
@@ -117,11 +116,22 @@ pub(super) fn across(repeats: &[Row]) -> Row {
     metrics
 }
 
+/// A metric of a repeat. A null is one whose numbers add up to more than a float holds.
+fn number(metric: &Value) -> f64 {
+    metric.as_f64().unwrap_or(f64::INFINITY)
+}
+
 /// Whether a metric is an estimate of its own, and not a count, nor a statistic that goes with another metric.
 fn is_primary(name: &str) -> bool {
-    const NAMES: [&str; 3] = [ROLLOUT, "sample_count", "missing_count"];
-    const OTHER_NAMES: [&str; 4] =
-        ["_ng_task_index", "_ng_attempt_index", "num_repeats", "token_usage_version"];
+    const NAMES: [&str; 7] = [
+        "_ng_task_index",
+        ROLLOUT,
+        "_ng_attempt_index",
+        "sample_count",
+        "missing_count",
+        "num_repeats",
+        "token_usage_version",
+    ];
     const PREFIXES: [&str; 11] = [
         "max/",
         "min/",
@@ -135,7 +145,7 @@ fn is_primary(name: &str) -> bool {
         "ci_high_95/",
         "histogram/",
     ];
-    const SUFFIXES: [&str; 18] = [
+    const SUFFIXES: [&str; 19] = [
         "/max",
         "/min",
         "/median",
@@ -154,12 +164,11 @@ fn is_primary(name: &str) -> bool {
         "/_ng_attempt_index",
         "/std_dev_across_runs",
         "/std_err_across_runs",
+        "/avg_sample_std_dev",
     ];
     !NAMES.contains(&name)
-        && !OTHER_NAMES.contains(&name)
         && !PREFIXES.iter().any(|prefix| name.starts_with(prefix))
         && !SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
-        && !name.ends_with("/avg_sample_std_dev")
         && !name.contains(ACROSS)
 }
 

@@ -69,7 +69,7 @@ pub(super) fn median(values: &[f64]) -> f64 {
     let sorted = sorted(values);
     let middle = sorted.len() / 2;
     match (sorted.get(middle), middle.checked_sub(1).and_then(|before| sorted.get(before))) {
-        (Some(high), Some(low)) if sorted.len() % 2 == 0 => (low + high) / 2.0,
+        (Some(high), Some(low)) if sorted.len().is_multiple_of(2) => (low + high) / 2.0,
         (Some(high), _) => *high,
         (None, _) => f64::NAN,
     }
@@ -95,7 +95,7 @@ fn sorted(values: &[f64]) -> Vec<f64> {
     sorted
 }
 
-/// The sum, rounded once: partial sums that do not overlap lose nothing (Shewchuk 1997).
+/// The sum, rounded only at the end: partial sums that do not overlap lose nothing (Shewchuk 1997).
 pub(super) fn exact_sum(values: &[f64]) -> f64 {
     let mut parts: Vec<f64> = Vec::new();
     for value in values {

@@ -41,7 +41,7 @@ fn solve(freedom: usize) -> f64 {
 /// The probability of |t| < tan(angle) * sqrt(freedom): a finite sum (Abramowitz and Stegun 26.7.3 and 26.7.4).
 fn within(angle: f64, freedom: usize) -> f64 {
     let (sine, cosine) = angle.sin_cos();
-    let odd = freedom % 2 == 1;
+    let odd = !freedom.is_multiple_of(2);
     let mut term = if odd { cosine } else { 1.0 };
     let mut total = 0.0;
     let mut power = if odd { 1 } else { 0 };

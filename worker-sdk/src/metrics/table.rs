@@ -59,6 +59,10 @@ impl Column<'_> {
             .collect()
     }
 
+    fn is_whole(&self) -> bool {
+        self.cells.iter().all(|cell| matches!(cell, Some(Cell::Whole(_))))
+    }
+
     fn whole(&self, rows: Range<usize>) -> impl Iterator<Item = i128> {
         self.cells.get(rows).unwrap_or_default().iter().filter_map(|cell| match cell {
             Some(Cell::Whole(n)) => Some(*n),
@@ -73,6 +77,8 @@ pub(super) struct Table<'a> {
     pub(super) columns: Vec<Column<'a>>,
     /// What was measured in each row.
     pub(super) infos: Vec<Row>,
+    /// Whether every row has a whole number in every column.
+    whole: bool,
 }
 
 impl<'a> Table<'a> {
@@ -101,15 +107,12 @@ impl<'a> Table<'a> {
             }
             table.infos.push(info(sample, usage));
         }
+        table.whole = table.columns.iter().all(Column::is_whole);
         Ok(table)
     }
 
     /// Mean, max, min, median and std of every column over `rows`, by `stat/column`; what is no number is left out.
     pub(super) fn describe(&self, rows: Range<usize>) -> Row {
-        let whole = self
-            .columns
-            .iter()
-            .all(|column| column.cells.iter().all(|cell| matches!(cell, Some(Cell::Whole(_)))));
         let floats: Vec<_> =
             self.columns.iter().map(|column| (column, column.floats(rows.clone()))).collect();
         let mut described = Map::new();
@@ -122,7 +125,7 @@ impl<'a> Table<'a> {
         };
         add("mean", &|_, values| number(stats::mean(values)));
         // Whole only where all columns are: one float among them makes all floats, as in a frame.
-        if whole {
+        if self.whole {
             add("max", &|column, _| column.whole(rows.clone()).max().map(|n| Cell::Whole(n).into()));
             add("min", &|column, _| column.whole(rows.clone()).min().map(|n| Cell::Whole(n).into()));
         } else {
