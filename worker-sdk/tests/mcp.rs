@@ -347,7 +347,6 @@ async fn methods_are_answered_as_the_python_sdk_answers_them() {
         ("tools/call", json!({"name": "list", "arguments": [1]}), &invalid),
         ("tools/call", json!({"arguments": {}}), &invalid),
         ("tools/call", Value::Null, &invalid),
-        ("tools/list", json!({"cursor": 1}), &invalid),
         ("resources/list", Value::Null, &not_found),
         ("prompts/list", json!({}), &not_found),
         ("logging/setLevel", json!({"level": "info"}), &not_found),

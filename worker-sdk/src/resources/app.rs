@@ -21,7 +21,6 @@ use crate::{mcp, metrics};
 pub(crate) struct Core<E: ResourcesServer> {
     pub(crate) server: Arc<E>,
     pub(crate) store: Arc<Store<E::State>>,
-    pub(crate) settings: Settings,
     pub(crate) cookie: SessionCookie,
     pub(crate) tools: Tools<E>,
     /// The tools over MCP, if they are exposed.
@@ -212,8 +211,7 @@ impl<E: ResourcesServer> ResourcesApp<E> {
         let description = self.description(&settings, &cookie);
         let num_workers = settings.num_workers;
         let (server, tools) = (self.server, self.tools);
-        let core =
-            Arc::new(Core { server, store: store.clone(), settings, cookie: cookie.clone(), tools, mcp });
+        let core = Arc::new(Core { server, store: store.clone(), cookie: cookie.clone(), tools, mcp });
         let router = self.routes.layer(Extension(core.store.clone())).merge(protocol(&core));
         let router = router.fallback(not_found).method_not_allowed_fallback(method_not_allowed);
         let front = Front::new(router, cookie, self.paths, limit);
