@@ -84,7 +84,7 @@ fn those_who_are_not_asked_are_not_said_to_agree() {
     let (code, out, said) = ask(&config);
     assert_eq!(code, Some(0), "{out}{said}");
     for line in [
-        "stub: not asked: it runs a command, and only NeMo Gym's own servers know the dry run",
+        "stub: not asked: it runs a command, which is asked only with `describe: true`",
         "one: not asked: it has one worker",
         "settled: not asked: its multiple_workers_unsupported_reason is set",
         "agrees: can have 3 workers",

@@ -68,6 +68,28 @@ async fn requests_that_do_not_finish_are_cut_after_their_time() {
 }
 
 #[tokio::test]
+async fn a_worker_that_takes_no_connections_does_not_hold_it_up() {
+    let setup = Setup::resources().workers(1).stub("--backlog 1");
+    let setup = setup.gateway("shutdown_timeout_seconds", 1).gateway("worker_stop_timeout_seconds", 1);
+    let gateway = setup.start().await;
+    processes::signal(gateway.workers.pid(0), Signal::SIGSTOP);
+    let mut clients = Vec::new();
+    for n in 0..8 {
+        let mut client = gateway.raw().await;
+        client.send(gateway.post("/increment").session(&format!("s{n}")).bytes()).await;
+        clients.push(client);
+    }
+    // Each is on its way to the worker, most of them in a thread that waits to be let into its queue.
+    let held = |metrics: &admin::Metrics| metrics.sum(admin::metric::IN_FLIGHT, &[]) == 8.0;
+    admin::metrics_until(&gateway, "eight requests in flight", held).await;
+    gateway.signal(Signal::SIGTERM);
+    for mut client in clients {
+        client.answer().await.assert_refused(503, "no_worker");
+    }
+    gateway.stopped().await;
+}
+
+#[tokio::test]
 async fn idle_connections_and_tunnels_do_not_hold_it_up_for_long() {
     let gateway = Setup::resources().gateway("shutdown_timeout_seconds", 1).start().await;
     let mut idle = gateway.raw().await;

@@ -7,9 +7,10 @@
 //! | any | `{"detail": ...}` | a handler's own answer: [`Failure::new`], FastAPI's `HTTPException` |
 //! | 500 | `"what went wrong"` | a handler's error or panic: [`Failure::from`], [`catch_panic`]; as NeMo Gym answers an unhandled exception |
 
-use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::map_response;
 use axum::response::{IntoResponse, Response};
+use axum::{Json, Router};
 use serde_json::json;
 
 mod failure;
@@ -23,22 +24,28 @@ pub async fn not_found() -> Response {
     detail(StatusCode::NOT_FOUND, "Not Found")
 }
 
-/// A fallback for routers: 405 as FastAPI answers it. axum adds `Allow`; [`spell_allow`] writes it as Starlette does.
+/// A fallback for routers: 405 as FastAPI answers it.
 pub async fn method_not_allowed() -> Response {
     detail(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed")
 }
 
-/// For `axum::middleware::map_response`: the `Allow` of a 405 as Starlette writes it, `GET, POST` and not `GET,POST`.
-///
-/// It is also without the `HEAD` that axum adds to every `GET`: FastAPI's routes have none.
-pub async fn spell_allow(mut reply: Response) -> Response {
+/// The router, with [`not_found`] and [`method_not_allowed`] for its fallbacks, and `Allow` as Starlette writes it:
+/// `GET, POST` and not `GET,POST`, and without the `HEAD` that axum adds to every `GET`.
+pub fn with_fallbacks(router: Router) -> Router {
+    let router = router.fallback(not_found).method_not_allowed_fallback(method_not_allowed);
+    // axum adds `Allow` around the layers of its routes: only a router around the router sees it.
+    Router::new().fallback_service(router).layer(map_response(spell_allow))
+}
+
+/// Writes the `Allow` of a 405 as Starlette does: `GET, POST` and not `GET,HEAD,POST`.
+pub(crate) async fn spell_allow(mut reply: Response) -> Response {
     if reply.status() == StatusCode::METHOD_NOT_ALLOWED
         && let Some(allow) = reply.headers().get(header::ALLOW).and_then(|allow| allow.to_str().ok())
     {
         let methods: Vec<&str> = allow.split(',').map(str::trim).collect();
-        let with_get = methods.contains(&"GET");
+        let has_get = methods.contains(&"GET");
         let spelled: Vec<&str> =
-            methods.into_iter().filter(|method| !(with_get && *method == "HEAD")).collect();
+            methods.into_iter().filter(|method| !(has_get && *method == "HEAD")).collect();
         if let Ok(spelled) = HeaderValue::from_str(&spelled.join(", ")) {
             reply.headers_mut().insert(header::ALLOW, spelled);
         }

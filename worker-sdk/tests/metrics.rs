@@ -11,9 +11,10 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
 
-use gym_worker_sdk::metrics::{AggregateMetrics, MetricsError, Row, aggregate, verify_responses};
+use gym_worker_sdk::body::from_value;
+use gym_worker_sdk::metrics::{AggregateMetrics, AggregateMetricsRequest, MetricsError, Row, aggregate};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 #[derive(Deserialize)]
 struct Case {
@@ -30,9 +31,10 @@ fn data(name: &str) -> PathBuf {
 
 /// What a server with the worker SDK answers: status and body.
 fn answer(case: &Case) -> (u16, Value) {
-    let rows = match verify_responses(case.body.clone()) {
-        Ok(rows) => rows,
-        Err(invalid) => return (422, serde_json::to_value(invalid).unwrap()),
+    let body = Value::Object(case.body.clone());
+    let AggregateMetricsRequest { verify_responses: rows } = match from_value(body, &["body"]) {
+        Ok(request) => request,
+        Err(invalid) => return (422, json!({"detail": invalid.detail()})),
     };
     let found: Result<AggregateMetrics, MetricsError> = aggregate(&rows, hooks::named(&case.hooks));
     match found {

@@ -130,9 +130,9 @@ async fn broken() -> Result<()> {
 fn server(settings: Settings) -> (Client, Arc<Mutex<Vec<(String, Released)>>>) {
     let vault = Vault::default();
     let released = vault.released.clone();
-    let begin = async |start: Start<Kept>, Json(word): Json<Word>| -> Result<String> {
+    let begin = async |start: Start<Kept>, Json(word): Json<Word>| -> Result<Json<String>> {
         let kept = Kept { word: word.word, keep_open: false, close_fails: false };
-        Ok(start.open(kept).await?.id().to_owned())
+        Ok(Json(start.open(kept).await?.id().to_owned()))
     };
     let router = ResourcesApp::new(vault)
         .tool("append", append)
@@ -141,7 +141,7 @@ fn server(settings: Settings) -> (Client, Arc<Mutex<Vec<(String, Released)>>>) {
         .tool("broken", |_: Arc<Vault>| broken())
         .start_route("/begin", post(begin))
         .end_route("/leave", post(async |session: Session<Kept>| session.end().await))
-        .route("/peek", post(async |session: Session<Kept>| session.id().to_owned()))
+        .route("/peek", post(async |session: Session<Kept>| Json(session.id().to_owned())))
         .settings(settings)
         .into_router()
         .unwrap();
@@ -301,6 +301,9 @@ async fn a_legacy_seed_starts_anew_and_one_that_fails_changes_nothing() {
     let with_observation = client.ok("/seed_session", json!({"word": "cd", "observation": "look"})).await;
     assert_eq!(with_observation, json!({"hint": 1}));
     assert_eq!(client.ok("/read", json!({})).await, "cd");
+    while released.lock().unwrap().is_empty() {
+        tokio::task::yield_now().await; // what was is released beside the new session
+    }
     assert_eq!(*released.lock().unwrap(), [("ab".to_owned(), Released::Restarted)]);
     client.ok("/verify", verify(json!({"guess": "cd"}))).await;
     client.ok("/seed_session", word("ef")).await;
@@ -354,6 +357,7 @@ async fn bad_input_is_refused_as_fastapi_refuses_it() {
     let reply = client.post("/seed_session", json!({})).await;
     let missing = json!({"type": "missing", "loc": ["body", "word"], "msg": "Field required", "input": {}});
     assert_eq!((reply.status.as_u16(), reply.body), (422, json!({"detail": [missing]})));
+    assert!(client.cookie.take().is_some(), "a start's every reply has the cookie");
     let reply = client.post("/verify", json!({"responses_create_params": {"input": ""}})).await;
     let at: Vec<_> = reply.body["detail"].as_array().unwrap().iter().map(|problem| &problem["loc"]).collect();
     assert_eq!(at, [&json!(["body", "response"]), &json!(["body", "guess"])]);

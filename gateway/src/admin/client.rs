@@ -161,7 +161,26 @@ fn server(server: &ServerSnapshot) -> String {
         "last exit",
     ];
     let rows: Vec<_> = server.workers.iter().map(worker).collect();
-    format!("{head}\n{}", table(&headings, &rows))
+    [Some(head), sessions_of(server), Some(table(&headings, &rows))]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// What holds for a server's sessions, as far as there is anything to say.
+fn sessions_of(server: &ServerSnapshot) -> Option<String> {
+    if !server.routes_sessions_to_owner {
+        return Some("routes_sessions_to_owner is false: every request is balanced".into());
+    }
+    let mut parts: Vec<_> =
+        server.session_cookie.iter().map(|name| format!("session cookie {name}")).collect();
+    for (routes, what) in [(&server.session_start_routes, "started"), (&server.session_end_routes, "ended")] {
+        if !routes.is_empty() {
+            parts.push(format!("sessions also {what} by {}", routes.join(", ")));
+        }
+    }
+    (!parts.is_empty()).then(|| parts.join("; "))
 }
 
 fn worker(worker: &WorkerSnapshot) -> Vec<String> {

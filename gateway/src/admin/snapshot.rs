@@ -38,6 +38,14 @@ pub struct ServerSnapshot {
     pub kind: String,
     /// Its front address.
     pub address: String,
+    /// Its session cookie's name, once it is known: from the config, from the server's own word, or learned.
+    pub session_cookie: Option<String>,
+    /// Routes that start a session, beside the kind's own.
+    pub session_start_routes: Vec<String>,
+    /// Routes that end a session, beside the kind's own.
+    pub session_end_routes: Vec<String>,
+    /// Whether a session's requests go to its owner; else every request is balanced.
+    pub routes_sessions_to_owner: bool,
     /// Requests that wait for a ready worker.
     pub waiting: u64,
     /// Connections of clients.

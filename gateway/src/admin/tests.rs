@@ -60,6 +60,10 @@ fn fake() -> Fake {
         name: "counter".into(),
         kind: "resources".into(),
         address: "127.0.0.1:8000".into(),
+        session_cookie: Some("Counter___counter".into()),
+        session_start_routes: vec!["/begin".into()],
+        session_end_routes: vec!["/finish".into(), "/give_up".into()],
+        routes_sessions_to_owner: true,
         waiting: 11,
         client_connections: 12,
         sessions_lost: 13,
@@ -262,6 +266,7 @@ async fn the_commands_print_tables_and_json() {
         "gym-gateway 1.2.3, pid 77, up 1 h 1 min
 
 counter (resources) on 127.0.0.1:8000: 1 of 2 workers ready, 11 waiting, 12 connections, 13 sessions lost
+session cookie Counter___counter; sessions also started by /begin; sessions also ended by /finish, /give_up
 slot  generation  state   pid   restarts  claimed  open  ended  in flight  address           last exit
 0     3           ready   4242  2         1        5     9      7          unix:/run/w.sock  killed by <SIGKILL>
 1     3           failed  4242  2         1        5     9      7          unix:/run/w.sock  killed by <SIGKILL>"

@@ -1,6 +1,6 @@
 //! The command line.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -38,7 +38,8 @@ pub(super) enum Command {
         /// YAML files
         #[arg(required = true)]
         files: Vec<PathBuf>,
-        /// Also start each NeMo Gym server once, dry, to hear whether it can have several workers
+        /// Also start each NeMo Gym server once, dry, to hear whether it can have several workers, and each command
+        /// with `describe: true` to hear what it is
         #[arg(long)]
         ask: bool,
     },
@@ -64,6 +65,12 @@ pub(super) enum Command {
         #[arg(long)]
         full: bool,
     },
+    /// Check that a running resources server, Python or Rust, keeps the contract of episode sessions
+    ///
+    /// Seeds, verifies and closes sessions of its own: repeatedly, for the wrong episode, too late, and without the
+    /// cookie of a lost reply. Exit codes: 0 it keeps the contract, 1 it does not or cannot be reached, 2 a file or
+    /// the usage is bad.
+    Conform(ConformArgs),
     /// The parent process of one worker; started by the gateway itself
     #[command(hide = true)]
     Keeper,
@@ -83,9 +90,9 @@ pub(super) struct RunArgs {
     /// The front address; port 0 takes a free one
     #[arg(long, default_value = "127.0.0.1:8000", value_name = "HOST:PORT")]
     pub(super) listen: String,
-    /// The server's protocol
-    #[arg(long, value_enum, default_value_t = KindName::Generic)]
-    pub(super) kind: KindName,
+    /// The server's protocol [default: generic, or what --describe says]
+    #[arg(long, value_enum)]
+    pub(super) kind: Option<KindName>,
     /// Name of the session cookie (kind generic: without it no request names a session)
     #[arg(long, value_name = "NAME")]
     pub(super) cookie: Option<String>,
@@ -98,6 +105,9 @@ pub(super) struct RunArgs {
     /// The server's name in logs and metrics
     #[arg(long, default_value = "server")]
     pub(super) name: String,
+    /// Run the command once with --describe behind its arguments, to hear its kind, session cookie and routes
+    #[arg(long)]
+    pub(super) describe: bool,
     /// A log line per request
     #[arg(long)]
     pub(super) access_log: bool,
@@ -119,6 +129,46 @@ fn admin_address(text: &str) -> Result<AdminAddress, String> {
             .map(|a| AdminAddress(Some(a)))
             .map_err(|_| "expected an address such as 127.0.0.1:9090, or off".into()),
     }
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ConformArgs {
+    /// The server's address, as http://127.0.0.1:8000
+    #[arg(value_name = "URL", value_parser = http_url)]
+    pub(super) url: String,
+    /// JSON file with an episode seed that the server takes: resources_session_id, episode_id, task_id, task_data.
+    /// Each scenario adds a random suffix to its IDs
+    #[arg(long, value_name = "FILE")]
+    pub(super) seed: PathBuf,
+    /// JSON file with a body of /verify that fits the seed; without it nothing is verified
+    #[arg(long, value_name = "FILE")]
+    pub(super) verify_body: Option<PathBuf>,
+    /// The server keeps state for each session, so it must refuse what would bring back, rebind or take one away
+    #[arg(long)]
+    pub(super) keeps_state: bool,
+    /// Statuses and bodies must be exactly the documented ones, not just any refusal or success
+    #[arg(long)]
+    pub(super) strict: bool,
+    /// How long one request may take
+    #[arg(long, default_value = "30", value_name = "SECONDS", value_parser = seconds)]
+    pub(super) timeout_seconds: Duration,
+    /// JSON instead of text
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+fn http_url(text: &str) -> Result<String, String> {
+    let uri: http::Uri = text.parse().map_err(|error| format!("{error}"))?;
+    if uri.scheme_str() == Some("http") && uri.query().is_none() {
+        Ok(text.into())
+    } else {
+        Err("expected an address such as http://127.0.0.1:8000 (https is not supported)".into())
+    }
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    seconds.filter(|time| !time.is_zero()).ok_or_else(|| "expected a number of seconds above 0".into())
 }
 
 #[derive(Debug, Args)]

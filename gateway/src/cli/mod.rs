@@ -2,6 +2,8 @@
 
 mod args;
 mod check;
+mod conform;
+mod describe;
 mod logging;
 mod plant;
 mod serve;
@@ -38,7 +40,7 @@ pub fn main() -> ExitCode {
                 if ask {
                     logging::start(args::LogFormat::Text); // starting servers takes a while: what they say is shown
                 }
-                check::check(&config, ask)
+                check::check(config, ask)
             })
         }
         Command::Status { admin } => said(admin::client::status(&admin.admin, admin.json)),
@@ -46,6 +48,7 @@ pub fn main() -> ExitCode {
             let query = admin::client::SessionsQuery { server, state, limit, full };
             said(admin::client::sessions(&admin.admin, &query, admin.json))
         }
+        Command::Conform(args) => conform::conform(&args),
         Command::Keeper => keeper::run_keeper(),
         Command::ExecWorker { args } => keeper::exec_worker(args),
     }
@@ -53,7 +56,7 @@ pub fn main() -> ExitCode {
 
 fn run_options(run: args::RunArgs) -> RunOptions {
     RunOptions {
-        kind: Some(run.kind.into()),
+        kind: run.kind.map(Into::into),
         listen: run.listen,
         num_workers: run.num_workers,
         cookie: run.cookie,
@@ -61,6 +64,7 @@ fn run_options(run: args::RunArgs) -> RunOptions {
         admin: run.admin.0,
         name: Some(run.name),
         argv: run.argv,
+        describe: run.describe,
         access_log: run.access_log,
     }
 }

@@ -1,6 +1,6 @@
 //! `serve` and `run`: bind, start, wait, stop.
 
-use std::{process::ExitCode, sync::Arc};
+use std::{net::SocketAddr, process::ExitCode, sync::Arc};
 
 use async_trait::async_trait;
 use pingora::{
@@ -9,24 +9,23 @@ use pingora::{
 };
 
 use super::{
+    describe::{self, Heard},
     plant::{Plant, Workers},
     snapshot::Live,
-    stop::Watch,
+    stop::{Signals, Watch},
 };
 use crate::{
     admin::{self, RequestMetrics},
     config::Config,
     keeper,
-    proxy::{Address, Front},
+    proxy::{self, Address, Front},
 };
 
 /// Runs the gateway until it is told to stop.
 pub(super) fn serve(config: Config) -> ExitCode {
     match start(config) {
-        Ok(plant) => match plant.failure() {
-            None => ExitCode::SUCCESS,
-            Some(why) => failed(&why),
-        },
+        Ok(None) => ExitCode::SUCCESS,
+        Ok(Some(why)) => failed(&why),
         Err(error) => failed(&error.to_string()),
     }
 }
@@ -36,53 +35,61 @@ fn failed(why: &str) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Binds every address before anything runs, so that a failed start is an error; returns after the stop.
-fn start(config: Config) -> std::io::Result<Arc<Plant>> {
+/// Binds every address before anything runs, so that a failed start is an error; returns after the stop, with why the
+/// start failed if it did.
+fn start(mut config: Config) -> std::io::Result<Option<String>> {
     keeper::become_subreaper()?;
     if let Err(error) = keeper::raise_nofile_limit() {
         tracing::warn!(%error, "the limit of open files could not be raised");
     }
     let binary = keeper::own_binary();
+    // Clients that come while servers are asked wait in the queues of these.
+    let listeners = config.servers.iter().map(proxy::bind).collect::<Result<Vec<_>, _>>()?;
+    for (server, listener) in config.servers.iter().zip(&listeners) {
+        let kind_is_open = server.settings.describe.is_some_and(|open| open.kind);
+        let kind = (!kind_is_open).then(|| tracing::field::debug(server.kind));
+        tracing::info!(server = server.name, kind, address = %listener.local_addr()?, "listening");
+    }
+    let admin = config.gateway.admin.map(bind_admin).transpose()?;
+    let signals = Signals::default();
+    match describe::settle(&mut config.servers, &binary, &signals)? {
+        Heard::All => {}
+        Heard::Failed(why) => return Ok(Some(why)),
+        Heard::Stopped => return Ok(None),
+    }
     let registry = prometheus::Registry::new();
     let metrics = RequestMetrics::register(&registry).map_err(std::io::Error::other)?;
     let plant = Plant::new(config, metrics);
-    let addresses = plant.servers.iter().map(|s| Address::bind(s.clone())).collect::<Result<Vec<_>, _>>()?;
-    let admin = Admin::bind(&plant, registry)?;
-    for address in &addresses {
-        let (name, kind) = (&address.server.config.name, address.server.config.kind);
-        tracing::info!(server = name, ?kind, address = %address.local()?, "listening");
-    }
+    let served = plant.servers.iter().cloned().zip(listeners);
+    let addresses = served.map(|(server, listener)| Address { listener, server }).collect();
     let front = Front::new(addresses, plant.gateway.threads, plant.shared.clone())?;
 
     let mut server = Server::new_with_opt_and_conf(None, ServerConf { threads: 1, ..ServerConf::default() });
     server.bootstrap();
     server.add_service(front);
     server.add_service(Workers { plant: plant.clone(), binary });
-    if let Some(admin) = admin {
-        server.add_service(admin);
+    if let Some(listener) = admin {
+        let router = admin::router(Arc::new(Live(plant.clone())), registry);
+        server.add_service(Admin { listener: Some(listener), router });
     }
-    server.run(RunArgs { shutdown_signal: Box::new(Watch { plant: plant.clone() }) });
-    Ok(plant)
+    server.run(RunArgs { shutdown_signal: Box::new(Watch { plant: plant.clone(), signals }) });
+    Ok(plant.failure())
+}
+
+fn bind_admin(address: SocketAddr) -> std::io::Result<std::net::TcpListener> {
+    let listener = std::net::TcpListener::bind(address).map_err(|error| {
+        let what = format!("cannot listen on the admin address {address}: {error}; choose another with `admin` (run: --admin)");
+        std::io::Error::new(error.kind(), what)
+    })?;
+    listener.set_nonblocking(true)?;
+    tracing::info!(address = %listener.local_addr()?, "admin listening");
+    Ok(listener)
 }
 
 /// The service behind the admin address.
 struct Admin {
     listener: Option<std::net::TcpListener>,
     router: axum::Router,
-}
-
-impl Admin {
-    fn bind(plant: &Arc<Plant>, registry: prometheus::Registry) -> std::io::Result<Option<Self>> {
-        let Some(address) = plant.gateway.admin else { return Ok(None) };
-        let listener = std::net::TcpListener::bind(address).map_err(|error| {
-            let what = format!("cannot listen on the admin address {address}: {error}; choose another with `admin` (run: --admin)");
-            std::io::Error::new(error.kind(), what)
-        })?;
-        listener.set_nonblocking(true)?;
-        tracing::info!(address = %listener.local_addr()?, "admin listening");
-        let router = admin::router(Arc::new(Live(plant.clone())), registry);
-        Ok(Some(Self { listener: Some(listener), router }))
-    }
 }
 
 #[async_trait]

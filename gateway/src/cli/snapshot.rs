@@ -65,10 +65,15 @@ impl Snapshot for Live {
 
 fn server(server: &ServerState, slots: Vec<SlotStatus>) -> ServerSnapshot {
     let counts = server.sessions.counts();
+    let settings = &server.config.settings;
     ServerSnapshot {
         name: server.config.name.clone(),
         kind: server.config.kind.name().into(),
         address: server.config.listen.written.clone(),
+        session_cookie: server.rule.cookie_name(),
+        session_start_routes: settings.session_start_routes.clone(),
+        session_end_routes: settings.session_end_routes.clone(),
+        routes_sessions_to_owner: settings.routes_sessions_to_owner,
         waiting: server.waiting.get() as u64,
         client_connections: server.connections.get() as u64,
         sessions_lost: counts.lost_total,

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use pingora::server::{ShutdownSignal, ShutdownSignalWatch};
 use tokio::{
-    signal::unix::{SignalKind, signal},
+    signal::unix::{Signal, SignalKind, signal},
+    sync::Mutex,
     time::timeout,
 };
 
@@ -14,6 +15,7 @@ use super::plant::Plant;
 /// Waits for the end, and carries it out.
 pub(super) struct Watch {
     pub(super) plant: Arc<Plant>,
+    pub(super) signals: Signals,
 }
 
 #[async_trait]
@@ -22,7 +24,7 @@ impl ShutdownSignalWatch for Watch {
         let plant = &self.plant;
         tokio::select! {
             () = plant.failed.cancelled() => {}
-            () = terminated() => self.finish_requests().await,
+            () = self.signals.terminated() => self.finish_requests().await,
         }
         let stop = &plant.shared.stop;
         stop.begun.cancel();
@@ -52,25 +54,37 @@ impl Watch {
                     tracing::warn!(connections = stop.connections.len(), "stopping: the time is over, the rest is cut");
                 }
             }
-            () = terminated() => tracing::warn!("stopping: told again, requests in flight are cut"),
+            () = self.signals.terminated() => tracing::warn!("stopping: told again, requests in flight are cut"),
         }
     }
 }
 
-/// SIGTERM or SIGINT.
-async fn terminated() {
-    let (term, int) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()));
-    match (term, int) {
-        (Ok(mut term), Ok(mut int)) => {
-            tokio::select! {
-                _ = term.recv() => {}
-                _ = int.recv() => {}
-            }
-        }
-        (Err(error), _) | (_, Err(error)) => {
-            // Without its handlers the process would die of the signal and leave its workers to their keepers.
-            tracing::error!(%error, "signals cannot be watched; only SIGKILL ends this process");
-            std::future::pending().await
+/// SIGTERM and SIGINT, watched from the first wait on: none that comes between two waits is missed.
+#[derive(Debug, Default)]
+pub(super) struct Signals(Mutex<Option<[Signal; 2]>>);
+
+impl Signals {
+    /// Waits for either.
+    pub(super) async fn terminated(&self) {
+        let mut watched = self.0.lock().await;
+        let [term, int] = match &mut *watched {
+            Some(signals) => signals,
+            none => match watch() {
+                Ok(signals) => none.insert(signals),
+                Err(error) => {
+                    // Without its handlers the process would die of the signal and leave its workers to their keepers.
+                    tracing::error!(%error, "signals cannot be watched; only SIGKILL ends this process");
+                    std::future::pending().await
+                }
+            },
+        };
+        tokio::select! {
+            _ = term.recv() => {}
+            _ = int.recv() => {}
         }
     }
+}
+
+fn watch() -> std::io::Result<[Signal; 2]> {
+    Ok([signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?])
 }

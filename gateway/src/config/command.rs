@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, net::SocketAddr};
 use super::{
     interpolate::Resolver,
     launch, listen,
-    model::{Config, ErrorList, GatewaySettings, Kind, Launch, ServerConfig, ServerSettings},
+    model::{Config, ErrorList, GatewaySettings, Kind, Launch, LeftOpen, ServerConfig, ServerSettings},
     problems::Problems,
     section::Context,
     surroundings::Surroundings,
@@ -15,7 +15,7 @@ use super::{
 /// What `run` was told.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
-    /// The protocol; `None`: generic.
+    /// The protocol; `None`: what the server says if it is asked to describe itself, else generic.
     pub kind: Option<Kind>,
     /// The front address: `127.0.0.1:8000`, `[::1]:0`, `localhost:8000`.
     pub listen: String,
@@ -31,6 +31,8 @@ pub struct RunOptions {
     pub name: Option<String>,
     /// Program and arguments of a worker; `{socket}` and `{port}` are replaced.
     pub argv: Vec<String>,
+    /// The command is asked to describe itself before it is started.
+    pub describe: bool,
     /// One log line per request.
     pub access_log: bool,
 }
@@ -73,7 +75,14 @@ fn config(options: RunOptions, context: &Context<'_>) -> Option<Config> {
     if options.admin.is_some_and(|admin| listen::clash(admin, listen.address)) {
         note("--admin", format!("is the front address {} too: change one port", listen.written));
     }
+    let left_open = LeftOpen {
+        kind: options.kind.is_none(),
+        session_start_routes: true,
+        session_end_routes: true,
+        routes_sessions_to_owner: true,
+    };
     let settings = ServerSettings {
+        describe: options.describe.then_some(left_open),
         session_cookie: options.cookie,
         session_secret: options.session_secret,
         ..ServerSettings::default()

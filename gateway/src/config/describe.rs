@@ -88,7 +88,9 @@ fn server_rows(settings: &ServerSettings) -> Vec<Row> {
         Some(reason) => reason.to_owned(),
     };
     let secret = if settings.session_secret.is_some() { "given" } else { "the cookie's name" };
+    let describe = settings.describe.is_some();
     vec![
+        ("describe", describe.to_string()),
         ("session_cookie", settings.session_cookie.clone().unwrap_or_else(|| "by the kind".into())),
         ("session_secret", secret.into()),
         ("session_start_routes", format!("[{}]", settings.session_start_routes.join(", "))),

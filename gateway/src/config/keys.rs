@@ -71,6 +71,7 @@ static KEYS: &[KeyDoc] = &[
 
     key("entrypoint", &[Gym], "path", "none: needed", "The script, in the server's folder. Not needed with `gateway.servers.<name>.command`."),
     key("command", OWN, "list of text", "none: needed in `http_servers`", "Program and arguments; `{socket}` and `{port}` are replaced. For a NeMo Gym server it takes the place of `entrypoint`; the worker gets its block in `GYM_SERVER_CONFIG`."),
+    key("describe", OWN, "true or false", "false", "Ask the command what it is before it starts: it is run once with `--describe` behind its arguments. What it says holds where a key here does not say it."),
     key("host", FRONT, "text", "127.0.0.1", "Host of the front address."),
     key("port", FRONT, "0 to 65535", "none: needed to be served", "Port of the front address; 0 takes a free one. A NeMo Gym server without it is left to Gym."),
     key("num_workers", FRONT, "1 to 1024", "1", "How many worker processes."),
@@ -82,8 +83,8 @@ static KEYS: &[KeyDoc] = &[
     key("environment", OWN, "map of text", "{}", "Environment variables of the workers, on top of the gateway's own."),
     key("config", &[Http], "map", "{}", "What the worker gets as JSON in `GYM_SERVER_CONFIG`."),
 
-    key("session_cookie", OWN, "text", "learned from the worker; `http_servers`: none, no sessions", "Name of the session cookie."),
-    key("session_secret", OWN, "text", "the cookie's name", "Key that signs the session cookie."),
+    key("session_cookie", OWN, "text", "said by the server (`describe`) or learned from it; else in `http_servers` none, no sessions", "Name of the session cookie."),
+    key("session_secret", OWN, "text", "the cookie's name", "Key that signs the session cookie. A server with a `command` gets it as `GYM_SESSION_SECRET`, so that it is set once for both."),
     key("session_start_routes", OWN, "list of paths", "[]", "More routes that start a session."),
     key("session_end_routes", OWN, "list of paths", "[]", "More routes that end a session."),
     key("routes_sessions_to_owner", OWN, "true or false", "true", "`false`: plain balancing, no sessions."),

@@ -15,10 +15,11 @@ use super::{
 };
 
 /// Variables that the gateway sets for each worker.
-const RESERVED: [&str; 8] = [
+const RESERVED: [&str; 9] = [
     "GYM_NUM_WORKERS",
     "GYM_SERVER_CONFIG",
     "GYM_SERVER_NAME",
+    "GYM_SESSION_SECRET",
     "GYM_WORKER_GENERATION",
     "GYM_WORKER_SLOT",
     "GYM_WORKER_SOCKET",
@@ -32,6 +33,11 @@ pub(crate) fn environment(section: &Section<'_>) -> BTreeMap<String, String> {
     for (name, value) in &variables {
         if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
             section.complain("environment", format!("{name:?} cannot be an environment variable"));
+        } else if name == "GYM_SESSION_SECRET" {
+            section.complain(
+                "environment",
+                "GYM_SESSION_SECRET is set by the gateway for each worker: give `session_secret` instead",
+            );
         } else if RESERVED.contains(&name.as_str()) {
             section.complain(
                 "environment",

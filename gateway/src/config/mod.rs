@@ -5,6 +5,7 @@
 
 mod command;
 mod describe;
+mod described;
 mod files;
 mod interpolate;
 mod keys;
@@ -25,8 +26,11 @@ use std::path::PathBuf;
 
 pub use command::{RunOptions, from_command};
 pub use describe::describe;
+pub use described::{Contradiction, Description};
 pub use keys::{KeyDoc, Place, reference, reference_markdown};
-pub use model::{Config, ErrorList, GatewaySettings, Kind, Launch, Listen, ServerConfig, ServerSettings};
+pub use model::{
+    Config, ErrorList, GatewaySettings, Kind, Launch, LeftOpen, Listen, ServerConfig, ServerSettings,
+};
 
 use self::{
     interpolate::Resolver,

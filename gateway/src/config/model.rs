@@ -71,6 +71,17 @@ impl Kind {
             Kind::Generic => "generic",
         }
     }
+
+    /// The routes of which the protocol itself says what they do to a session.
+    pub fn session_routes(self) -> &'static [&'static str] {
+        match self {
+            Kind::Resources => {
+                &["/seed_session", "/reset", "/step", "/verify", "/close_session", "/close", "/mcp", "/mcp/"]
+            }
+            Kind::Agent => &["/v1/agent_sessions", "/v1/agent_sessions/close"],
+            Kind::Environment | Kind::Model | Kind::Generic => &[],
+        }
+    }
 }
 
 impl std::fmt::Display for Kind {
@@ -155,9 +166,12 @@ pub enum Launch {
 /// A server's settings under `gateway.servers.<name>` (NeMo Gym kinds) or in its own block (the gateway's kinds).
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServerSettings {
+    /// The command is asked to describe itself before it is started, which settles what the config leaves open;
+    /// `None` (default): it is not asked. See [`super::Description`].
+    pub describe: Option<LeftOpen>,
     /// The session cookie's name; `None`: learned from the readiness probe (kind generic: no cookie, no sessions).
     pub session_cookie: Option<String>,
-    /// The session cookie's signing secret; `None`: its name, as NeMo Gym does.
+    /// The session cookie's signing secret; `None`: its name, as NeMo Gym does. A command gets it in its environment.
     pub session_secret: Option<String>,
     /// More routes that start a session, beside the kind's own.
     pub session_start_routes: Vec<String>,
@@ -193,6 +207,20 @@ pub struct ServerSettings {
     pub restart_backoff_max: Duration,
 }
 
+/// What a server that describes itself may settle, because the config does not. (Where a setting can be absent, its
+/// absence says so.)
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LeftOpen {
+    /// Its kind: `run` without `--kind`.
+    pub kind: bool,
+    /// `session_start_routes`.
+    pub session_start_routes: bool,
+    /// `session_end_routes`.
+    pub session_end_routes: bool,
+    /// `routes_sessions_to_owner`.
+    pub routes_sessions_to_owner: bool,
+}
+
 impl Default for GatewaySettings {
     fn default() -> Self {
         Self {
@@ -209,6 +237,7 @@ impl Default for GatewaySettings {
 impl Default for ServerSettings {
     fn default() -> Self {
         Self {
+            describe: None,
             session_cookie: None,
             session_secret: None,
             session_start_routes: Vec::new(),

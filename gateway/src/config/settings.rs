@@ -5,7 +5,7 @@ use std::{net::SocketAddr, time::Duration};
 use super::{
     interpolate::reread,
     listen,
-    model::{GatewaySettings, ServerSettings},
+    model::{GatewaySettings, LeftOpen, ServerSettings},
     section::{Section, Zero},
     yaml::Value,
 };
@@ -65,6 +65,7 @@ pub(crate) fn server(section: &Section<'_>, close_retry: Option<Duration>) -> Se
     let default = ServerSettings::default();
     let duration = |key, zero, default| section.seconds(key, zero).unwrap_or(default);
     let settings = ServerSettings {
+        describe: describe(section),
         session_cookie: cookie_name(section),
         session_secret: section.text("session_secret"),
         session_start_routes: routes(section, "session_start_routes"),
@@ -120,6 +121,22 @@ pub(crate) fn server(section: &Section<'_>, close_retry: Option<Duration>) -> Se
     settings
 }
 
+fn describe(section: &Section<'_>) -> Option<LeftOpen> {
+    let asked = section.flag("describe")?;
+    if asked && !section.has("command") {
+        section.complain(
+            "describe",
+            "stands without a `command`, and only a command can be asked: leave it out",
+        );
+    }
+    asked.then(|| LeftOpen {
+        kind: false,
+        session_start_routes: !section.has("session_start_routes"),
+        session_end_routes: !section.has("session_end_routes"),
+        routes_sessions_to_owner: !section.has("routes_sessions_to_owner"),
+    })
+}
+
 fn bytes(section: &Section<'_>, key: &str) -> Option<usize> {
     section.whole(key, 1..=1 << 40).and_then(|bytes| usize::try_from(bytes).ok())
 }
@@ -142,11 +159,13 @@ fn cookie_name(section: &Section<'_>) -> Option<String> {
 
 fn routes(section: &Section<'_>, key: &str) -> Vec<String> {
     let routes = section.texts(key).unwrap_or_default();
-    for route in &routes {
-        if !route.starts_with('/') || route.contains(['?', '#', ' ']) {
-            section
-                .complain(key, format!("expected paths that begin with `/`, without a query, got {route:?}"));
-        }
+    for route in routes.iter().filter(|route| !is_route(route)) {
+        section.complain(key, format!("expected paths that begin with `/`, without a query, got {route:?}"));
     }
     routes
+}
+
+/// Whether this is a path without a query.
+pub(crate) fn is_route(route: &str) -> bool {
+    route.starts_with('/') && !route.contains(['?', '#', ' '])
 }

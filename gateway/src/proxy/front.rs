@@ -1,10 +1,6 @@
 //! The front addresses: one service owns them all, and opens and closes them while it runs.
 
-use std::{
-    net::{SocketAddr, TcpListener as StdTcpListener},
-    sync::Arc,
-    time::Duration,
-};
+use std::{net::TcpListener as StdTcpListener, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use nix::sys::socket::{setsockopt, sockopt};
@@ -18,6 +14,7 @@ use super::{
     core::{Accepted, CoreHandle},
     state::{ServerState, Shared},
 };
+use crate::config::ServerConfig;
 
 /// How long the acceptor rests when the process has no file descriptor left: only another's end can free one.
 const OUT_OF_FILES: Duration = Duration::from_millis(100);
@@ -25,43 +22,32 @@ const OUT_OF_FILES: Duration = Duration::from_millis(100);
 /// A bound front address and the server behind it.
 #[derive(Debug)]
 pub struct Address {
-    /// The listening socket; not `SO_REUSEPORT`, so that a second gateway on the same port is an error.
+    /// What [`bind`] gave: not `SO_REUSEPORT`, so that a second gateway on the same port is an error.
     pub listener: StdTcpListener,
     /// The server.
     pub server: Arc<ServerState>,
 }
 
-impl Address {
-    /// Binds a server's front address.
-    ///
-    /// # Errors
-    /// The operating system's; the message names the server and the address.
-    pub fn bind(server: Arc<ServerState>) -> std::io::Result<Self> {
-        let listen = &server.config.listen;
-        let listener = StdTcpListener::bind(listen.address).map_err(|error| {
-            let hint = match error.kind() {
-                std::io::ErrorKind::AddrInUse => {
-                    ": another process listens there; stop it or choose another port"
-                }
-                std::io::ErrorKind::PermissionDenied => ": ports below 1024 need root",
-                _ => "",
-            };
-            let what =
-                format!("server {}: cannot listen on {}: {error}{hint}", server.config.name, listen.written);
-            std::io::Error::new(error.kind(), what)
-        })?;
-        listener.set_nonblocking(true)?;
-        notice_the_vanished(&listener)?;
-        Ok(Self { listener, server })
-    }
-
-    /// The address that was bound; port 0 has become a real one.
-    ///
-    /// # Errors
-    /// The operating system's.
-    pub fn local(&self) -> std::io::Result<SocketAddr> {
-        self.listener.local_addr()
-    }
+/// Binds a server's front address, and begins to queue its clients.
+///
+/// # Errors
+/// The operating system's; the message names the server and the address.
+pub fn bind(server: &ServerConfig) -> std::io::Result<StdTcpListener> {
+    let listen = &server.listen;
+    let listener = StdTcpListener::bind(listen.address).map_err(|error| {
+        let hint = match error.kind() {
+            std::io::ErrorKind::AddrInUse => {
+                ": another process listens there; stop it or choose another port"
+            }
+            std::io::ErrorKind::PermissionDenied => ": ports below 1024 need root",
+            _ => "",
+        };
+        let what = format!("server {}: cannot listen on {}: {error}{hint}", server.name, listen.written);
+        std::io::Error::new(error.kind(), what)
+    })?;
+    listener.set_nonblocking(true)?;
+    notice_the_vanished(&listener)?;
+    Ok(listener)
 }
 
 /// Ends connections whose client went without a word (its machine, the network between) within two minutes: a body

@@ -17,13 +17,17 @@ pub enum Says {
 }
 
 impl Says {
-    /// Reads the header; anything but the two words says nothing.
+    /// Reads the header, however many lines or words it has; anything but the two words says nothing. An end is an
+    /// author's own word, and counts more than what a library may have put beside it.
     pub(super) fn read(headers: &HeaderMap) -> Option<Self> {
-        match headers.get(X_GYM_SESSION)?.as_bytes().trim_ascii() {
-            b"open" => Some(Self::Open),
-            b"ended" => Some(Self::Ended),
+        let lines = headers.get_all(X_GYM_SESSION).iter();
+        let words = lines.flat_map(|line| line.as_bytes().split(|&byte| byte == b','));
+        let said = words.map(<[u8]>::trim_ascii).filter_map(|word| match word {
+            _ if word.eq_ignore_ascii_case(b"ended") => Some(Self::Ended),
+            _ if word.eq_ignore_ascii_case(b"open") => Some(Self::Open),
             _ => None,
-        }
+        });
+        said.reduce(|first, next| if first == Self::Ended { first } else { next })
     }
 }
 

@@ -221,6 +221,19 @@ mod tests {
     }
 
     #[test]
+    fn the_kinds_own_routes_are_those_with_a_class_of_their_own() {
+        let paths = Kind::ALL.into_iter().flat_map(Kind::session_routes);
+        for path in paths.copied().chain(["/", "/health", "/increment", "/close/"]) {
+            for kind in Kind::ALL {
+                let routes = Routes { kind, starts: Vec::new(), ends: Vec::new() };
+                let class = routes.read(&Method::POST, path).class;
+                let own = !matches!(class, RouteClass::Other | RouteClass::SessionLess);
+                assert_eq!(kind.session_routes().contains(&path), own, "{kind} {path}");
+            }
+        }
+    }
+
+    #[test]
     fn labels_are_distinct() {
         let labels: std::collections::BTreeSet<_> =
             RouteClass::ALL.iter().map(|class| class.as_str()).collect();

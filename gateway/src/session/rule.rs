@@ -191,10 +191,10 @@ impl Rule {
 
     /// Carries out the effects on a reply's head; takes `X-Gym-Session` out.
     pub fn apply(&self, effects: &HeadEffects, headers: &mut HeaderMap, unix: impl FnOnce() -> u64) {
+        headers.remove(X_GYM_SESSION);
         if !self.names_sessions {
             return;
         }
-        headers.remove(X_GYM_SESSION);
         if !effects.drop_cookie && effects.add_cookie.is_none() {
             return;
         }

@@ -27,7 +27,7 @@ pub enum Asked {
 pub enum Unasked {
     /// It has one worker.
     OneWorker,
-    /// It runs a command, and only NeMo Gym's own servers know the dry run.
+    /// It runs a command, and only NeMo Gym's own servers know the dry run. (It may describe itself.)
     Command,
     /// Its `multiple_workers_unsupported_reason` is set.
     Reason,
@@ -37,7 +37,7 @@ impl fmt::Display for Unasked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::OneWorker => "it has one worker",
-            Self::Command => "it runs a command, and only NeMo Gym's own servers know the dry run",
+            Self::Command => "it runs a command, which is asked only with `describe: true`",
             Self::Reason => "its multiple_workers_unsupported_reason is set",
         })
     }

@@ -14,6 +14,9 @@ use crate::{
     worker_id::WorkerId,
 };
 
+/// The argument with which a command is asked what it is.
+pub(crate) const DESCRIBE: &str = "--describe";
+
 /// A worker's command, and where it was told to listen.
 #[derive(Debug)]
 pub(crate) struct Plan {
@@ -37,15 +40,33 @@ pub(crate) fn plan(server: &ServerConfig, id: WorkerId, socket: PathBuf) -> io::
         Launch::NemoGym { .. } => plan_gym(server, GymRun { num_workers: 1, dry_run: false })?,
         Launch::Command { .. } => plan_command(server, socket)?,
     };
-    for (name, value) in [
-        ("GYM_WORKER_SLOT", id.slot.to_string()),
-        ("GYM_WORKER_GENERATION", id.generation.to_string()),
-        ("GYM_NUM_WORKERS", server.num_workers.to_string()),
-        ("GYM_SERVER_NAME", server.name.clone()),
-    ] {
-        plan.spec.env.push((name.into(), value));
-    }
+    plan.spec.env.extend(server_env(server));
+    plan.spec.env.extend([
+        ("GYM_WORKER_SLOT".into(), id.slot.to_string()),
+        ("GYM_WORKER_GENERATION".into(), id.generation.to_string()),
+    ]);
     Ok(plan)
+}
+
+/// Plans the question to a command what it is.
+///
+/// # Errors
+/// A path that is not UTF-8; the server has no command.
+pub(crate) fn plan_describe(server: &ServerConfig) -> io::Result<StartSpec> {
+    // An argument that wants a number gets one. A server that does not know the question and listens after all fails at
+    // once on that socket.
+    let mut spec = fill_command(server, Some("/dev/null/nowhere"), Some("0"))?;
+    spec.env.extend(server_env(server));
+    spec.argv.push(DESCRIBE.into());
+    Ok(spec)
+}
+
+/// What every process of a server is told.
+fn server_env(server: &ServerConfig) -> [(String, String); 2] {
+    [
+        ("GYM_NUM_WORKERS".into(), server.num_workers.to_string()),
+        ("GYM_SERVER_NAME".into(), server.name.clone()),
+    ]
 }
 
 /// Plans an unmodified NeMo Gym server's process.
@@ -101,7 +122,7 @@ fn complete(top: &mut Map<String, Value>, dry_run: bool) {
 }
 
 fn plan_command(server: &ServerConfig, socket: PathBuf) -> io::Result<Plan> {
-    let Launch::Command { argv, directory, env, server_config } = &server.launch else {
+    let Launch::Command { argv, env, .. } = &server.launch else {
         return Err(io::Error::other(format!("server {} has no command", server.name)));
     };
     let named = |placeholder: &str| argv.iter().chain(env.values()).any(|text| text.contains(placeholder));
@@ -111,23 +132,34 @@ fn plan_command(server: &ServerConfig, socket: PathBuf) -> io::Result<Plan> {
     let socket = (either || named("{socket}")).then_some(socket);
     let socket_text = socket.as_deref().map(utf8).transpose()?;
     let port_text = port.as_ref().map(|port| port.address.port().to_string());
+    let mut spec = fill_command(server, socket_text.as_deref(), port_text.as_deref())?;
+    spec.env.extend(socket_text.iter().map(|text| ("GYM_WORKER_SOCKET".into(), text.clone())));
+    spec.env.extend(port_text.map(|text| ("PORT".into(), text)));
+    spec.socket = socket_text;
+    Ok(Plan { spec, places: Places { socket, port } })
+}
+
+/// A server's command with these in the places of `{socket}` and `{port}`.
+fn fill_command(server: &ServerConfig, socket: Option<&str>, port: Option<&str>) -> io::Result<StartSpec> {
+    let Launch::Command { argv, directory, env, server_config } = &server.launch else {
+        return Err(io::Error::other(format!("server {} has no command", server.name)));
+    };
     let fill = |text: &String| {
-        let text = text.replace("{socket}", socket_text.as_deref().unwrap_or_default());
-        text.replace("{port}", port_text.as_deref().unwrap_or_default())
+        let text = text.replace("{socket}", socket.unwrap_or_default());
+        text.replace("{port}", port.unwrap_or_default())
     };
     let mut all: Vec<(String, String)> =
         env.iter().map(|(name, value)| (name.clone(), fill(value))).collect();
     all.push(("GYM_SERVER_CONFIG".into(), server_config.to_string()));
-    all.extend(socket_text.iter().map(|text| ("GYM_WORKER_SOCKET".into(), text.clone())));
-    all.extend(port_text.iter().map(|text| ("PORT".into(), text.clone())));
-    let spec = StartSpec {
+    // In the environment, for a command line can be read by everyone on the machine.
+    all.extend(server.settings.session_secret.clone().map(|secret| ("GYM_SESSION_SECRET".into(), secret)));
+    Ok(StartSpec {
         argv: argv.iter().map(fill).collect(),
         directory: utf8(directory)?,
         env: all,
         nofile: original_nofile(),
-        socket: socket_text.clone(),
-    };
-    Ok(Plan { spec, places: Places { socket, port } })
+        socket: None,
+    })
 }
 
 fn utf8(path: &Path) -> io::Result<String> {

@@ -6,6 +6,8 @@
 mod address;
 mod ask;
 mod backoff;
+mod capture;
+mod describe;
 mod launch;
 mod listener;
 mod probe;
@@ -21,6 +23,7 @@ pub(crate) mod testing;
 
 pub use address::Address;
 pub use ask::{Asked, Refused, Unasked, ask};
+pub use describe::{Undescribed, describe};
 pub use report::{ExitReport, Phase, SlotState, SlotStatus, StartFailure};
 pub use set::{InFlight, Worker, WorkerSet};
 pub use supervisor::{Supervisor, WorkerEvents};

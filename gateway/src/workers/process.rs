@@ -7,8 +7,11 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use super::report::{OutputRing, Phase};
-use crate::keeper::{Exit, Keeper, Order, Report, StartSpec};
+use super::{
+    capture::Capture,
+    report::{OutputRing, Phase},
+};
+use crate::keeper::{Exit, Keeper, Order, Report, StartSpec, Stream};
 
 /// How long a keeper may take to kill and reap what is left; then it is killed itself.
 const END_LIMIT: Duration = Duration::from_secs(10);
@@ -42,13 +45,15 @@ pub(crate) struct ProcessDriver {
     pub(crate) stage: watch::Sender<Stage>,
     pub(crate) orders: mpsc::UnboundedReceiver<Order>,
     pub(crate) output: Arc<OutputRing>,
+    /// Where standard output goes instead of the log.
+    pub(crate) capture: Option<Arc<Capture>>,
 }
 
 /// Whose output it is, in the log.
 #[derive(Clone, Debug)]
 pub(crate) struct Label {
     pub(crate) server: String,
-    /// The slot; `None`: a dry run.
+    /// The slot; `None`: a server that is asked something.
     pub(crate) slot: Option<u16>,
 }
 
@@ -58,8 +63,12 @@ impl Process {
         let (stage_sender, stage) = watch::channel(Stage::default());
         let (orders, orders_receiver) = mpsc::unbounded_channel();
         let output = Arc::new(OutputRing::default());
-        let driver =
-            ProcessDriver { stage: stage_sender, orders: orders_receiver, output: Arc::clone(&output) };
+        let driver = ProcessDriver {
+            stage: stage_sender,
+            orders: orders_receiver,
+            output: Arc::clone(&output),
+            capture: None,
+        };
         (Self { stage, orders, output }, driver)
     }
 
@@ -68,6 +77,20 @@ impl Process {
         let (process, driver) = Self::driven();
         tokio::spawn(driver.run(binary, spec, label));
         process
+    }
+
+    /// The same, and keeps what it writes on its standard output, up to `limit` bytes.
+    pub(crate) fn start_captured(
+        binary: PathBuf,
+        spec: StartSpec,
+        label: Label,
+        limit: usize,
+    ) -> (Self, Arc<Capture>) {
+        let (process, mut driver) = Self::driven();
+        let capture = Arc::new(Capture::new(limit));
+        driver.capture = Some(Arc::clone(&capture));
+        tokio::spawn(driver.run(binary, spec, label));
+        (process, capture)
     }
 
     pub(crate) fn stage(&self) -> Stage {
@@ -168,7 +191,12 @@ impl ProcessDriver {
                 stage.exit.get_or_insert(Exit::Unknown(error));
             }),
             Report::Output { stream, line } => {
-                tracing::info!(target: "worker", server = label.server, slot = label.slot, stream = stream.as_str(), "{line}");
+                match self.capture.as_ref().filter(|_| stream == Stream::Stdout) {
+                    Some(capture) => capture.push(&line),
+                    None => {
+                        tracing::info!(target: "worker", server = label.server, slot = label.slot, stream = stream.as_str(), "{line}");
+                    }
+                }
                 self.output.push(&line);
             }
             Report::Exited(exit) => self.stage.send_modify(|stage| {

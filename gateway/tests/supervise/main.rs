@@ -4,6 +4,7 @@
 
 mod asking;
 mod deaths;
+mod describing;
 mod gateway;
 mod starts;
 mod worker;

@@ -93,6 +93,13 @@ impl Setup {
         self
     }
 
+    /// The server describes itself: it is asked, and prints this.
+    #[must_use]
+    pub fn describes(mut self, answer: &Value) -> Self {
+        self.stub.extend(["--describes".into(), answer.to_string()]);
+        self.set("describe", true)
+    }
+
     /// Workers listen on TCP ports instead of sockets.
     #[must_use]
     pub fn on_port(mut self) -> Self {

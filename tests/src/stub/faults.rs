@@ -25,7 +25,7 @@
 //! | to the ordinary reply | |
 //! |---|---|
 //! | `gate=GATE` | first wait for the gate (reported as `waiting`, and `cancelled` if the client leaves) |
-//! | `status=N`, `header=NAME:VALUE`, `no-cookie` | |
+//! | `status=N`, `header=NAME:VALUE`, `no-cookie` | `header` also goes with `sse`, `chunked` and `trailers` |
 //! | `500-close` | status 500, and close without having said so |
 //! | `say-close` | `Connection: close`, and close |
 
@@ -63,6 +63,20 @@ impl Faults {
         self.get(name).map(|argument| argument.parse().expect("a number"))
     }
 
+    /// The headers to add.
+    fn headers(&self) -> impl Iterator<Item = (String, String)> {
+        self.0.iter().filter(|(name, _)| name == "header").map(|(_, argument)| {
+            let (name, value) = argument.split_once(':').expect("a name and a value");
+            (name.to_owned(), value.trim().to_owned())
+        })
+    }
+
+    /// The head of a chunked reply with these lines and the headers to add.
+    fn chunked_head(&self, lines: &str) -> Vec<u8> {
+        let added: String = self.headers().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        format!("HTTP/1.1 200 OK\r\n{lines}{added}Transfer-Encoding: chunked\r\n\r\n").into_bytes()
+    }
+
     /// What the faults change in an ordinary reply.
     pub(super) fn adjust(&self, reply: &mut Reply) -> Flow {
         if let Some(status) = self.number("status") {
@@ -71,10 +85,7 @@ impl Faults {
         if self.get("no-cookie").is_some() {
             reply.headers.retain(|(name, _)| name != "Set-Cookie");
         }
-        for (_, argument) in self.0.iter().filter(|(name, _)| name == "header") {
-            let (name, value) = argument.split_once(':').expect("a name and a value");
-            reply.headers.push((name.to_owned(), value.trim().to_owned()));
-        }
+        reply.headers.extend(self.headers());
         if self.get("500-close").is_some() {
             reply.status = 500;
             return Flow::Close;
@@ -167,9 +178,9 @@ pub(super) async fn instead_of_reply<S: AsyncRead + AsyncWrite + Unpin>(
             }
             flow = Flow::Keep;
         }
-        "sse" => sse(wire, head, argument, stub).await?,
+        "sse" => sse(wire, head, (faults, argument), stub).await?,
         "http10" => wire.write(b"HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\nuntil the end").await?,
-        "chunked" | "trailers" => flow = chunked(wire, name == "trailers").await?,
+        "chunked" | "trailers" => flow = chunked(wire, faults, name == "trailers").await?,
         "big" => {
             let length = argument.parse().expect("a number");
             wire.write(format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n").as_bytes()).await?;
@@ -200,10 +211,13 @@ const REPLACING: [&str; 16] = [
     "big",
 ];
 
-async fn chunked<S: AsyncRead + AsyncWrite + Unpin>(wire: &mut Wire<S>, trailers: bool) -> io::Result<Flow> {
+async fn chunked<S: AsyncRead + AsyncWrite + Unpin>(
+    wire: &mut Wire<S>,
+    faults: &Faults,
+    trailers: bool,
+) -> io::Result<Flow> {
     let announced = if trailers { "Trailer: X-End\r\n" } else { "" };
-    let head = format!("HTTP/1.1 200 OK\r\n{announced}Transfer-Encoding: chunked\r\n\r\n");
-    wire.write(head.as_bytes()).await?;
+    wire.write(&faults.chunked_head(announced)).await?;
     wire.chunk(b"one ").await?;
     wire.chunk(b"two").await?;
     let end: &[u8] = if trailers { b"0\r\nX-End: yes\r\n\r\n" } else { b"0\r\n\r\n" };
@@ -214,11 +228,10 @@ async fn chunked<S: AsyncRead + AsyncWrite + Unpin>(wire: &mut Wire<S>, trailers
 async fn sse<S: AsyncRead + AsyncWrite + Unpin>(
     wire: &mut Wire<S>,
     head: &Head,
-    gate: &str,
+    (faults, gate): (&Faults, &str),
     stub: &Stub,
 ) -> io::Result<()> {
-    let start = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
-    wire.write(start).await?;
+    wire.write(&faults.chunked_head("Content-Type: text/event-stream\r\n")).await?;
     stub.report("streaming", head, &[]);
     let end = format!("{gate}.end");
     for count in 1.. {

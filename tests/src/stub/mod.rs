@@ -14,7 +14,7 @@ mod wire;
 
 use std::{os::fd::OwnedFd, process::ExitCode, sync::Arc};
 
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::{TcpListener, UnixListener, UnixSocket};
 
 pub use options::{Behaviour, Options};
 pub use process::{LAST_WORDS, SEVERAL_REFUSED};
@@ -52,14 +52,22 @@ pub fn main() -> ExitCode {
 async fn run(options: Options) -> ExitCode {
     let reporter = Reporter::connect(&options);
     process::watch_signals(&options, &reporter);
+    let event = if options.describe { "described" } else { "started" };
+    reporter.event(event, &process::surroundings());
+    if options.describe {
+        if options.has(Behaviour::DescribeLate) {
+            reporter.gate("describe").await;
+        }
+        println!("{}", options.describes.as_deref().unwrap_or_default());
+        return ExitCode::SUCCESS;
+    }
     println!("stub-worker: hello from slot {}", options.slot);
-    reporter.event("started", &[("pid", std::process::id().into())]);
     if options.has(Behaviour::NeverListen) {
         return std::future::pending().await;
     }
     let stub = Arc::new(Stub { state: routes::State::default(), options, reporter });
     if let Some(path) = &stub.options.socket {
-        let listener = UnixListener::bind(path).expect("bind the socket");
+        let listener = listen(path, stub.options.backlog).expect("bind the socket");
         prepare_stray(&stub, || listener.as_fd_owned());
         loop {
             let (stream, _) = listener.accept().await.expect("accept");
@@ -73,6 +81,13 @@ async fn run(options: Options) -> ExitCode {
         let (stream, _) = listener.accept().await.expect("accept");
         tokio::spawn(connection::serve(stream, stub.clone()));
     }
+}
+
+fn listen(path: &std::path::Path, backlog: Option<u32>) -> std::io::Result<UnixListener> {
+    let Some(backlog) = backlog else { return UnixListener::bind(path) };
+    let socket = UnixSocket::new_stream()?;
+    socket.bind(path)?;
+    socket.listen(backlog)
 }
 
 fn prepare_stray(stub: &Stub, listener: impl FnOnce() -> OwnedFd) {

@@ -23,6 +23,8 @@ pub enum Behaviour {
     RefuseSeveral,
     /// Set no session cookie on a probe's reply.
     NoProbeCookie,
+    /// Say what it is only when the gate `describe` opens.
+    DescribeLate,
 }
 
 impl Behaviour {
@@ -37,6 +39,7 @@ impl Behaviour {
             "stray" => Self::Stray,
             "refuse-several" => Self::RefuseSeveral,
             "no-probe-cookie" => Self::NoProbeCookie,
+            "describe-late" => Self::DescribeLate,
             _ => return None,
         })
     }
@@ -61,6 +64,12 @@ pub struct Options {
     pub generation: u32,
     /// Whether this is only a dry run.
     pub dry_run: bool,
+    /// `--describe`: whether it is only asked what it is.
+    pub describe: bool,
+    /// `--describes`: the answer to that; without it the question is not known.
+    pub describes: Option<String>,
+    /// `--backlog`: how many connections may wait to be accepted, on a socket.
+    pub backlog: Option<u32>,
     behaviours: Vec<Behaviour>,
     only_slot: Option<u16>,
     only_generation: Option<u32>,
@@ -81,7 +90,9 @@ impl Options {
         let more = env("STUB_ARGS").unwrap_or_default();
         let mut words = more.split_whitespace().map(str::to_owned).chain(args.iter().cloned());
         while let Some(word) = words.next() {
-            if word.starts_with("--") {
+            if word == "--describe" && options.describes.is_some() {
+                options.describe = true;
+            } else if word.starts_with("--") {
                 let value = words.next().ok_or_else(|| format!("{word} needs a value"))?;
                 options.set(&word, value)?;
             }
@@ -96,6 +107,8 @@ impl Options {
             "--report" => self.report = Some(value.into()),
             "--cookie" => self.cookie = value,
             "--secret" => self.secret = Some(value),
+            "--describes" => self.describes = Some(value),
+            "--backlog" => self.backlog = number(Some(value))?,
             "--only-slot" => self.only_slot = number(Some(value))?,
             "--only-generation" => self.only_generation = number(Some(value))?,
             "--behave" => {
@@ -153,6 +166,13 @@ mod tests {
         let options =
             parse(&["app.py", "--port", "7"], &[("GYM_WORKER_SOCKET", "/a"), ("GYM_WORKER_SLOT", "3")]);
         assert_eq!((options.port, options.socket, options.slot), (Some(7), None, 3));
+    }
+
+    #[test]
+    fn a_stub_that_was_given_no_answer_does_not_know_the_question() {
+        assert!(parse(&["--describes", "{}", "--describe"], &[]).describe);
+        let args = ["--describe".to_owned()];
+        assert_eq!(Options::parse(&args, |_| None).unwrap_err(), "--describe needs a value");
     }
 
     #[test]

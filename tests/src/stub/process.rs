@@ -6,6 +6,7 @@ use std::{
     process::{Command, ExitCode, Stdio},
 };
 
+use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{Behaviour, Options, report::Reporter};
@@ -40,6 +41,20 @@ pub(super) fn before_listening(options: &Options) -> Option<ExitCode> {
         return Some(ExitCode::from(3));
     }
     None
+}
+
+/// What the process was started with: its ID, and what the gateway tells it.
+pub(super) fn surroundings() -> Vec<(&'static str, Value)> {
+    let variable = |name: &str| std::env::var(name).ok();
+    let config = variable("GYM_SERVER_CONFIG").and_then(|text| serde_json::from_str(&text).ok());
+    vec![
+        ("pid", std::process::id().into()),
+        ("config", config.unwrap_or_default()),
+        ("secret", variable("GYM_SESSION_SECRET").into()),
+        ("name", variable("GYM_SERVER_NAME").into()),
+        ("num_workers", variable("GYM_NUM_WORKERS").into()),
+        ("given_socket", variable("GYM_WORKER_SOCKET").into()),
+    ]
 }
 
 /// SIGTERM ends the process with status 0 after it was reported, unless it is to be ignored.

@@ -44,7 +44,8 @@ fn find() -> Option<PathBuf> {
     }
 }
 
-fn repository() -> PathBuf {
+/// The repository's folder.
+pub(crate) fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace").to_owned()
 }
 

@@ -20,10 +20,11 @@
 //!   `int_parsing_size`.
 //! - Internally tagged, adjacently tagged and untagged enums, and fields under `#[serde(flatten)]`, are buffered by
 //!   serde: in these nothing is converted, and `loc` ends where they begin.
-//! - Enums with data in their variants are read as serde does, by an object with one key.
+//! - Enums with data in their variants are read as serde does, by an object with one key; names may be written so, too.
 //! - Sets are lists to serde: `list_type`, and equal elements are no error.
 //! - After the first problem the reading goes on with made-up values in its place; if a type of the author's takes none
-//!   of them (an address, say), later problems of that body are not reported. No more than 32 are.
+//!   of them (one read from strings of a form, say), later problems of that body are not reported. No more than 32 are, and
+//!   no more once the `input`s that they repeat pass a megabyte.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;

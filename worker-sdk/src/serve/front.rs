@@ -15,7 +15,7 @@ use futures_util::future::BoxFuture;
 use tower::Service;
 
 use crate::body::BodyLimit;
-use crate::errors::catch_panic;
+use crate::errors::{catch_panic, spell_allow};
 use crate::session::{Caller, SessionCookie};
 
 /// What NeMo Gym's agents put in front of a path when they observe rollouts.
@@ -69,7 +69,7 @@ impl Service<Request> for Front {
         let reply = self.router.call(request);
         Box::pin(async move {
             let mut reply = match catch_panic(reply).await {
-                Ok(Ok(reply)) => reply,
+                Ok(Ok(reply)) => spell_allow(reply).await,
                 Ok(Err(never)) => match never {},
                 Err(failure) => failure.into_response(),
             };

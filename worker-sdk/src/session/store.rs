@@ -64,9 +64,11 @@ impl<S: Send + 'static> Store<S> {
     /// Takes the session's lock, after whoever has it; the session is made if it is not known.
     pub(crate) async fn lock(self: &Arc<Self>, id: &Arc<str>) -> Locked<S> {
         let now = self.now();
-        let record =
-            self.sessions.entry(id.clone()).or_insert_with(|| Arc::new(Record::new(id.clone(), now)));
-        let record = record.clone();
+        // The map's own lock must be gone before the wait for the session's.
+        let record = {
+            let make = || Arc::new(Record::new(id.clone(), now));
+            self.sessions.entry(id.clone()).or_insert_with(make).value().clone()
+        };
         record.touch(now);
         self.lock_record(record).await
     }
@@ -131,8 +133,10 @@ impl<S: Send + 'static> Store<S> {
         let records: Vec<_> = self.sessions.iter().map(|entry| entry.value().clone()).collect();
         for record in records {
             let locked = self.lock_record(record).await;
-            // Side by side: a release may take its time.
-            self.releases.spawn(locked.end(Phase::Ended, Released::Shutdown));
+            if locked.record.phase() == Phase::Open {
+                // Side by side: a release may take its time.
+                self.releases.spawn(locked.end(Phase::Ended, Released::Shutdown));
+            }
         }
         self.releases.close();
         self.releases.wait().await;

@@ -86,6 +86,8 @@ impl SessionTokenKey {
         };
         let bytes = b64::decode_url_safe(text.as_bytes()).ok_or(TokenError::BadPayload)?;
         let json = if compressed { inflate(&bytes)? } else { bytes };
+        // jiter does not look into the strings that it steps over.
+        std::str::from_utf8(&json).map_err(|_| TokenError::NotASession)?;
         read(&json).map_err(|_| TokenError::NotASession)?.ok_or(TokenError::NotASession)
     }
 

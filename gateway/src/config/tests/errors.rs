@@ -84,6 +84,8 @@ fn table() -> Vec<(String, Vec<&'static str>)> {
         (server("command: [./nothing]"), vec!["a.yaml:8: gateway.servers.counter.command: ./nothing is not a program that can be run: build it, or correct the path"]),
         (server("command: [nothing]"), vec!["a.yaml:8: gateway.servers.counter.command: found no program nothing in PATH (bin)"]),
         (server("command: []"), vec!["a.yaml:8: gateway.servers.counter.command: empty: give a program and its arguments, like [./server, \"{socket}\"]"]),
+        (server("describe: true"), vec!["a.yaml:8: gateway.servers.counter.describe: stands without a `command`, and only a command can be asked: leave it out"]),
+        (server("command: [./server], environment: {GYM_SESSION_SECRET: x}"), vec!["a.yaml:8: gateway.servers.counter.environment: GYM_SESSION_SECRET is set by the gateway for each worker: give `session_secret` instead"]),
         (server("command: [./server], python: python3"), vec!["a.yaml:8: gateway.servers.counter.python: stands beside `command`, which needs no interpreter: keep one of them"]),
         (counter("") + "gateway: {servers: {counter: {}}}\n", vec!["a.yaml:4: counter.resources_servers.counter.port: missing: give the port of the front address, like 8000"]),
         // Kinds and shapes.
@@ -180,6 +182,7 @@ fn run_names_the_option_that_is_wrong() {
         admin: None,
         name: None,
         argv: vec!["srv".into()],
+        describe: false,
         access_log: false,
     };
     let errors = from_command_in(options.clone(), &surroundings).unwrap_err();

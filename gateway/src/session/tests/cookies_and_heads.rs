@@ -127,6 +127,27 @@ fn reads_replies() {
 }
 
 #[test]
+fn x_gym_session_is_read_whatever_its_spelling_and_lines() {
+    let rule = Rule::new(&config(Kind::Resources));
+    let route = rule.route(&Method::POST, "/verify");
+    for (lines, says) in [
+        (&["open"][..], Some(Says::Open)),
+        (&[" Open "], Some(Says::Open)),
+        (&["ENDED"], Some(Says::Ended)),
+        (&["open", "ended"], Some(Says::Ended)),
+        (&["ended", "open"], Some(Says::Ended)),
+        (&["open, ended"], Some(Says::Ended)),
+        (&["maybe", "open"], Some(Says::Open)),
+        (&["opened", ""], None),
+    ] {
+        let mut head = headers(lines.iter().map(|line| ("x-gym-session", *line)));
+        assert_eq!(rule.read_reply(route, StatusCode::OK, &head, || UNIX).says, says, "{lines:?}");
+        rule.apply(&HeadEffects::default(), &mut head, || UNIX);
+        assert!(head.is_empty(), "{head:?}");
+    }
+}
+
+#[test]
 fn the_first_reply_with_a_cookie_of_its_name_teaches_where_no_probe_did() {
     let mut config = config(Kind::Resources);
     config.settings.session_cookie = None;
@@ -177,14 +198,15 @@ fn carries_out_effects() {
 }
 
 #[test]
-fn a_switched_off_server_leaves_heads_alone() {
+fn a_switched_off_server_leaves_heads_alone_but_for_what_is_the_gateways() {
     let mut config = config(Kind::Resources);
     config.settings.routes_sessions_to_owner = false;
     let rule = Rule::new(&config);
     assert_eq!(rule.learn(&probe(&[(COOKIE, &value("p"))]), UNIX), Learned::Nothing);
     let mut head = HeaderMap::new();
-    head.insert("x-gym-session", HeaderValue::from_static("open"));
+    head.insert("x", HeaderValue::from_static("y"));
     let before = head.clone();
+    head.insert("x-gym-session", HeaderValue::from_static("open"));
     rule.apply(&HeadEffects { drop_cookie: true, add_cookie: Some(id("a")) }, &mut head, || UNIX);
     assert_eq!(head, before);
 }

@@ -73,6 +73,43 @@ fn an_address_belongs_to_one_worker() {
     assert_ne!(one.places.port.as_ref().unwrap().address, two.places.port.as_ref().unwrap().address);
 }
 
+#[test]
+fn the_question_comes_in_a_worker_s_environment_with_nowhere_to_listen() {
+    let mut server = testing::server("counter", 4);
+    server.launch = Launch::Command {
+        argv: ["server", "--at", "{socket}", "{port}"].map(str::to_owned).to_vec(),
+        directory: "/srv".into(),
+        env: BTreeMap::from([("MODE".to_owned(), "p{port}".to_owned())]),
+        server_config: json!({"size": 3}),
+    };
+    let spec = plan_describe(&server).unwrap();
+    assert_eq!(spec.argv, ["server", "--at", "/dev/null/nowhere", "0", "--describe"]);
+    assert_eq!((spec.directory.as_str(), &spec.socket), ("/srv", &None));
+    let env: BTreeMap<_, _> = spec.env.into_iter().collect();
+    let expected = [
+        ("GYM_NUM_WORKERS", "4"),
+        ("GYM_SERVER_CONFIG", r#"{"size":3}"#),
+        ("GYM_SERVER_NAME", "counter"),
+        ("MODE", "p0"),
+    ];
+    assert_eq!(env, expected.map(|(name, value)| (name.to_owned(), value.to_owned())).into());
+    let error = plan_describe(&gym(json!({}))).unwrap_err();
+    assert_eq!(error.to_string(), "server counter has no command");
+}
+
+#[test]
+fn a_command_gets_the_secret_in_its_environment_alone() {
+    let mut server = testing::server("counter", 4);
+    server.settings.session_secret = Some("our-secret".into());
+    let worker = plan(&server, ID, "/run/s2-g5.sock".into()).unwrap().spec;
+    for spec in [worker, plan_describe(&server).unwrap()] {
+        assert!(spec.env.contains(&("GYM_SESSION_SECRET".into(), "our-secret".into())));
+        assert!(!spec.argv.iter().any(|word| word.contains("our-secret")));
+    }
+    let (plan, _) = planned(&["server"], &[]);
+    assert!(!plan.spec.env.iter().any(|(name, _)| name == "GYM_SESSION_SECRET"));
+}
+
 fn gym(global_config: Value) -> ServerConfig {
     let mut server = testing::server("counter", 4);
     server.launch = Launch::NemoGym {

@@ -8,7 +8,7 @@ use serde::de::{
 use serde_json::Value;
 
 use super::collect::Fixes;
-use super::error::{Error, Fix, Step};
+use super::error::{Error, Fix, Guess, Step};
 use super::input::{Input, Lax, rank};
 use super::placeholder::Placeholder;
 
@@ -26,8 +26,8 @@ pub(super) struct Entries<'v, I> {
 
 struct Entry<'v> {
     key: &'v str,
-    /// `None`: made up.
-    value: Option<Input<'v>>,
+    /// Or one is made up.
+    value: Result<Input<'v>, Guess>,
     rank: usize,
 }
 
@@ -39,20 +39,20 @@ impl<'v, I: Iterator<Item = (&'v str, Input<'v>)>> Entries<'v, I> {
     fn next(&mut self) -> Option<Entry<'v>> {
         let Some(fixes) = self.fixes else {
             let (index, (key, value)) = self.entries.next()?;
-            return Some(Entry { key, value: Some(value), rank: index });
+            return Some(Entry { key, value: Ok(value), rank: index });
         };
         for (index, (key, value)) in self.entries.by_ref() {
             self.seen.push(key);
             match fixes.at_key(key) {
                 Some(Fix::Absent) => {}
-                Some(Fix::Placeholder) => return Some(Entry { key, value: None, rank: index }),
-                None => return Some(Entry { key, value: Some(value), rank: index }),
+                Some(Fix::Placeholder(guess)) => return Some(Entry { key, value: Err(guess), rank: index }),
+                None => return Some(Entry { key, value: Ok(value), rank: index }),
             }
         }
         while let Some(key) = fixes.made_up_key(self.looked_at) {
             self.looked_at += 1;
-            if let Some(key) = key.filter(|key| !self.seen.contains(key)) {
-                return Some(Entry { key, value: None, rank: usize::MAX });
+            if let Some((key, guess)) = key.filter(|(key, _)| !self.seen.contains(key)) {
+                return Some(Entry { key, value: Err(guess), rank: usize::MAX });
             }
         }
         None
@@ -76,11 +76,13 @@ impl<'de, 'v, I: Iterator<Item = (&'v str, Input<'v>)>> MapAccess<'de> for Entri
         let step = Step::Key(entry.key.to_owned());
         let fixes = self.fixes.and_then(|fixes| fixes.below(&step));
         let read = match fixes.and_then(|fixes| fixes.at_step(&Step::TheKey)) {
-            Some(_) => seed.deserialize(Placeholder::new()).map_err(Error::made_up),
-            None => seed.deserialize(Lax::new(Input::Text(entry.key))),
+            Some(Fix::Placeholder(guess)) => {
+                seed.deserialize(Placeholder::new(guess)).map_err(Error::made_up)
+            }
+            Some(Fix::Absent) | None => seed.deserialize(Lax::new(Input::Text(entry.key))),
         };
         let key = read.map_err(|error| {
-            let value = || entry.value.map(Input::shown).unwrap_or_default();
+            let value = || entry.value.map_or(Value::Null, Input::shown);
             if error.0.field.is_some() {
                 // A struct that has no such field.
                 return error.extra(entry.key, value());
@@ -98,8 +100,9 @@ impl<'de, 'v, I: Iterator<Item = (&'v str, Input<'v>)>> MapAccess<'de> for Entri
         let Some(entry) = self.current.take() else {
             return Err(serde::de::Error::custom("a value was read before its key"));
         };
-        let Some(value) = entry.value else {
-            return seed.deserialize(Placeholder::new()).map_err(Error::made_up);
+        let value = match entry.value {
+            Ok(value) => value,
+            Err(guess) => return seed.deserialize(Placeholder::new(guess)).map_err(Error::made_up),
         };
         let fixes = self.fixes.and_then(|fixes| fixes.below_key(entry.key));
         seed.deserialize(Lax::with_fixes(value, fixes)).map_err(|error| {
@@ -135,8 +138,8 @@ impl<'de> SeqAccess<'de> for Elements<'_> {
         self.next += 1;
         let step = Step::Index(index);
         let fixes = self.fixes.and_then(|fixes| fixes.below(&step));
-        if fixes.is_some_and(|fixes| fixes.here() == Some(Fix::Placeholder)) {
-            return seed.deserialize(Placeholder::new()).map(Some).map_err(Error::made_up);
+        if let Some(Fix::Placeholder(guess)) = fixes.and_then(Fixes::here) {
+            return seed.deserialize(Placeholder::new(guess)).map(Some).map_err(Error::made_up);
         }
         let Some(value) = self.array.get(index) else {
             let missing = Error::new("missing", "Field required");

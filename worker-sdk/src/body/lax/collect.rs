@@ -1,16 +1,17 @@
 //! serde stops at the first error and pydantic does not: the value is read again with each error's place made good.
 
-use std::borrow::Cow;
-
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::error::{Error, Fix, Seen, Step};
+use super::error::{Error, Fix, Guess, Seen, Step};
 use super::input::{Input, Lax};
 use crate::errors::{Invalid, Problem};
 
 /// No more problems than this are looked for.
 const MAX_PROBLEMS: usize = 32;
+
+/// Nor more once their `input`s are about as many bytes: a body of megabytes is not repeated for each field that it lacks.
+const MAX_INPUT: usize = 1 << 20;
 
 /// What to do otherwise at a place and below it.
 #[derive(Debug, Default)]
@@ -42,9 +43,9 @@ impl Fixes {
     }
 
     /// The `index`th of the fixes below: its key, if it is one to be made up.
-    pub(super) fn made_up_key(&self, index: usize) -> Option<Option<&str>> {
-        self.below.get(index).map(|(step, fixes)| match step {
-            Step::Key(key) if fixes.here == Some(Fix::Placeholder) => Some(key.as_str()),
+    pub(super) fn made_up_key(&self, index: usize) -> Option<Option<(&str, Guess)>> {
+        self.below.get(index).map(|(step, fixes)| match (step, fixes.here) {
+            (Step::Key(key), Some(Fix::Placeholder(guess))) => Some((key.as_str(), guess)),
             _ => None,
         })
     }
@@ -56,7 +57,23 @@ impl Fixes {
         }
         match path.next() {
             Some(step) => self.below(step).is_some_and(|fixes| fixes.touches(path)),
-            None => !self.below.is_empty(),
+            // A key does not tell on its value.
+            None => self.below.iter().any(|(step, _)| *step != Step::TheKey),
+        }
+    }
+
+    /// Whether what was made up is wrong, and not what the client sent.
+    fn have_caused(&self, seen: &Seen) -> bool {
+        let is_same = self.fix_at(seen.steps()).is_some();
+        // A field that is missing or too many is so whatever else the object has.
+        let is_field = matches!(seen.kind, "missing" | "extra_forbidden");
+        seen.is_made_up || is_same || (!is_field && self.touches(seen.steps()))
+    }
+
+    fn fix_at<'p>(&self, mut path: impl Iterator<Item = &'p Step>) -> Option<Fix> {
+        match path.next() {
+            Some(step) => self.below(step)?.fix_at(path),
+            None => self.here,
         }
     }
 
@@ -77,41 +94,46 @@ impl Fixes {
 #[cold]
 pub(super) fn all<T: DeserializeOwned>(input: Input<'_>, first: Error, loc: &[&str]) -> Invalid {
     // Taken apart once, not in each reading.
-    let value = match input.value() {
-        Ok(value) => value,
-        Err(error) => return Invalid::new(vec![problem(*error.0, loc)]),
-    };
+    let Ok(value) = input.value() else { return Invalid::unreadable() };
     let mut seen = vec![first.whole(&value)];
     let mut fixes = Fixes::default();
+    let mut repeated = 0_usize;
     while let Some(last) = seen.last().filter(|last| !last.path.is_empty() && seen.len() < MAX_PROBLEMS) {
-        fixes.add(last.steps(), last.fix);
-        let again = T::deserialize(Lax::with_fixes(Input::Value(&value), Some(&fixes)));
-        let Err(error) = again else { break };
-        let next = error.whole(&value);
-        // What was made up is not the client's fault.
-        if next.is_made_up || fixes.touches_value_error(&next) {
+        repeated = repeated.saturating_add(last.input.as_ref().map_or(0, weight));
+        if repeated > MAX_INPUT {
             break;
         }
-        seen.push(next);
+        match next::<T>(&value, &mut fixes, last) {
+            Some(next) => seen.push(next),
+            None => break,
+        }
     }
     seen.sort_by(|one, other| one.ranks().cmp(other.ranks()));
     Invalid::new(seen.into_iter().map(|seen| problem(*seen, loc)).collect())
 }
 
-impl Fixes {
-    fn touches_value_error(&self, seen: &Seen) -> bool {
-        // Another error at the place of an earlier one would come for ever; a check of the author's over made-up values
-        // says nothing.
-        let is_same = self.fix_at(seen.steps()).is_some();
-        is_same || (seen.kind == "value_error" && self.touches(seen.steps()))
+/// About how many bytes of JSON it is.
+fn weight(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 8,
+        Value::String(text) => text.len(),
+        Value::Array(array) => array.iter().map(|value| 2 + weight(value)).sum(),
+        Value::Object(object) => object.iter().map(|(key, value)| 6 + key.len() + weight(value)).sum(),
     }
+}
 
-    fn fix_at<'p>(&self, mut path: impl Iterator<Item = &'p Step>) -> Option<Fix> {
-        match path.next() {
-            Some(step) => self.below(step)?.fix_at(path),
-            None => self.here,
+/// Reads on after `last`. `None`: there is nothing more, or no way on.
+fn next<T: DeserializeOwned>(value: &Value, fixes: &mut Fixes, last: &Seen) -> Option<Box<Seen>> {
+    let mut fix = Some(last.fix);
+    while let Some(trying) = fix {
+        fixes.add(last.steps(), trying);
+        let next = T::deserialize(Lax::with_fixes(Input::Value(value), Some(fixes))).err()?.whole(value);
+        if !fixes.have_caused(&next) {
+            return Some(next);
         }
+        fix = trying.next();
     }
+    None
 }
 
 impl Seen {
@@ -126,8 +148,8 @@ impl Seen {
 
 impl Error {
     /// The end of its way up.
-    fn whole(self, value: &Cow<'_, Value>) -> Box<Seen> {
-        self.within(|| value.as_ref().clone(), |_| 0).0
+    fn whole(self, value: &Value) -> Box<Seen> {
+        self.within(|| value.clone(), |_| 0).0
     }
 }
 

@@ -27,10 +27,44 @@ impl From<Step> for Value {
 /// What the next reading does at an error's place, to find the errors after it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Fix {
-    /// A made-up value stands there.
-    Placeholder,
+    /// A made-up value stands there; of which type is a guess where serde does not say.
+    Placeholder(Guess),
     /// The key is not there.
     Absent,
+}
+
+/// A type that serde may want where it does not say.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Guess {
+    Null,
+    Text,
+    Number,
+    Bool,
+    Array,
+    Object,
+}
+
+impl Guess {
+    fn next(self) -> Option<Self> {
+        Some(match self {
+            Self::Null => Self::Text,
+            Self::Text => Self::Number,
+            Self::Number => Self::Bool,
+            Self::Bool => Self::Array,
+            Self::Array => Self::Object,
+            Self::Object => return None,
+        })
+    }
+}
+
+impl Fix {
+    /// What to try if it does not help.
+    pub(super) fn next(self) -> Option<Self> {
+        match self {
+            Self::Placeholder(guess) => Some(guess.next().map_or(Self::Absent, Self::Placeholder)),
+            Self::Absent => None,
+        }
+    }
 }
 
 /// An error on its way up from where it was seen. Boxed: readings that succeed carry its size around, too.
@@ -60,7 +94,7 @@ impl Error {
             input: None,
             field: None,
             path: Vec::new(),
-            fix: Fix::Placeholder,
+            fix: Fix::Placeholder(Guess::Null),
             is_made_up: false,
         }))
     }

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::access::{Elements, Entries, Variant};
 use super::collect::Fixes;
-use super::error::{Error, Step};
+use super::error::{Error, Fix, Step};
+use super::placeholder::{self, Placeholder};
 use super::scalar::{self, Range};
 use super::{NOT_A_DICT, NOT_A_MODEL};
 use crate::body::Fields;
@@ -96,6 +97,28 @@ impl<'v> Lax<'v> {
         read.map_err(|error| error.within(|| self.input.shown(), |field| rank(names, field)))
     }
 
+    fn variant<'de, V: Visitor<'de>>(
+        self,
+        visitor: V,
+        names: &'static [&'static str],
+        name: &str,
+        content: &Value,
+    ) -> Result<V::Value, Error> {
+        let Some(name) = names.iter().find(|known| **known == name) else {
+            return Err(Error::literal(names));
+        };
+        let below = Step::Key((*name).to_owned());
+        let fixes = self.fixes.and_then(|fixes| fixes.below(&below));
+        if let Some(Fix::Placeholder(guess)) = fixes.and_then(Fixes::here) {
+            let content = Placeholder::new(guess);
+            return visitor.visit_enum(placeholder::Variant { name, content }).map_err(Error::made_up);
+        }
+        let content = Lax::with_fixes(Input::Value(content), fixes);
+        let read = visitor.visit_enum(Variant { name, content });
+        // The name is right: it is the content.
+        read.map_err(|error| error.within(|| content.input.shown(), |_| 0).at(below, 0))
+    }
+
     fn elements<'de, V: Visitor<'de>>(
         self,
         visitor: V,
@@ -112,9 +135,9 @@ impl<'v> Lax<'v> {
     }
 }
 
-/// The place of a struct's field among its others.
+/// The place of a struct's field among its others; last, if it is none or serde does not say.
 pub(super) fn rank(names: &[&str], field: &str) -> usize {
-    names.iter().position(|name| *name == field).unwrap_or(names.len())
+    names.iter().position(|name| *name == field).unwrap_or(usize::MAX)
 }
 
 fn too_long(most: usize, length: usize) -> Error {
@@ -268,16 +291,9 @@ impl<'de> Deserializer<'de> for Lax<'_> {
                 let name: StrDeserializer<'_, Error> = name.as_str().into_deserializer();
                 visitor.visit_enum(name)
             }
-            Value::Object(object) if object.len() == 1 => match object.iter().next() {
-                Some((name, content)) if names.contains(&name.as_str()) => {
-                    let below = Step::Key(name.clone());
-                    let fixes = self.fixes.and_then(|fixes| fixes.below(&below));
-                    let content = Lax::with_fixes(Input::Value(content), fixes);
-                    let read = visitor.visit_enum(Variant { name, content });
-                    // Not all errors come from the content, but nothing else may be wrong with it.
-                    read.map_err(|error| error.within(|| content.input.shown(), |_| 0).at(below, 0))
-                }
-                _ => Err(Error::literal(names)),
+            Value::Object(object) => match object.iter().next().filter(|_| object.len() == 1) {
+                Some((name, content)) => self.variant(visitor, names, name, content),
+                None => Err(Error::literal(names)),
             },
             _ => Err(Error::literal(names)),
         }

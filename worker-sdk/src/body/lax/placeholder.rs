@@ -3,7 +3,7 @@ use serde::de::{
     DeserializeSeed, Deserializer, EnumAccess, Error as _, IntoDeserializer, VariantAccess, Visitor,
 };
 
-use super::error::Error;
+use super::error::{Error, Guess};
 use super::input::RAW;
 
 /// A struct in a struct, deeper than this, is not made up: the type may have no end.
@@ -12,17 +12,22 @@ const MAX_DEPTH: u8 = 16;
 /// Some value of any type, in the place of one that is wrong, so that the reading can go on. It is never handed out.
 #[derive(Clone, Copy)]
 pub(super) struct Placeholder {
+    guess: Guess,
     depth: u8,
 }
 
 impl Placeholder {
-    pub(super) fn new() -> Self {
-        Self { depth: 0 }
+    pub(super) fn new(guess: Guess) -> Self {
+        Self { guess, depth: 0 }
     }
 
     fn below(self) -> Result<Self, Error> {
         let depth = self.depth + 1;
-        if depth > MAX_DEPTH { Err(Error::custom("a type without an end")) } else { Ok(Self { depth }) }
+        if depth > MAX_DEPTH {
+            Err(Error::custom("a type without an end"))
+        } else {
+            Ok(Self { depth, ..self })
+        }
     }
 }
 
@@ -56,7 +61,14 @@ impl<'de> Deserializer<'de> for Placeholder {
     }
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        visitor.visit_unit()
+        match self.guess {
+            Guess::Null => visitor.visit_unit(),
+            Guess::Text => visitor.visit_str(""),
+            Guess::Number => visitor.visit_u64(0),
+            Guess::Bool => visitor.visit_bool(false),
+            Guess::Array => self.deserialize_seq(visitor),
+            Guess::Object => self.deserialize_map(visitor),
+        }
     }
 
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
@@ -132,9 +144,10 @@ impl<'de> Deserializer<'de> for Placeholder {
     }
 }
 
-struct Variant {
-    name: &'static str,
-    content: Placeholder,
+/// A variant with some content.
+pub(super) struct Variant {
+    pub(super) name: &'static str,
+    pub(super) content: Placeholder,
 }
 
 impl<'de> EnumAccess<'de> for Variant {

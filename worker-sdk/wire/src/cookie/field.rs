@@ -19,6 +19,10 @@ pub enum Field<'a> {
 ///
 /// Bytes that are not a whole JSON object have no fields. `NaN` and `Infinity` are taken, as Python takes them.
 pub fn string_field<'a>(json: &'a [u8], name: &str) -> Field<'a> {
+    // jiter does not look into the strings that it steps over.
+    if std::str::from_utf8(json).is_err() {
+        return Field::Absent;
+    }
     // An error is not lost here: what cannot be read names nothing.
     read(json, name).unwrap_or(Field::Absent)
 }
@@ -97,6 +101,7 @@ mod tests {
             assert_eq!(string_field(json.as_bytes(), "id"), Field::Absent, "{json}");
         }
         assert_eq!(string_field(b"{\"id\": \"\xff\"}", "id"), Field::Absent, "not UTF-8");
+        assert_eq!(string_field(b"{\"id\": \"a\", \"b\": \"\xff\"}", "id"), Field::Absent, "elsewhere");
         assert_eq!(string_field(br#"{"id": "\ud800"}"#, "id"), Field::Absent, "half a surrogate pair");
     }
 

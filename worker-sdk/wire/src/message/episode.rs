@@ -5,9 +5,6 @@ use std::fmt;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::object::object;
-use super::session::refuse_extra;
-
 /// One physical attempt at a rollout.
 ///
 /// ```
@@ -19,17 +16,21 @@ use super::session::refuse_extra;
 /// # Ok::<(), gym_wire::message::InvalidId>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(try_from = "EpisodeFields")]
+#[serde(deny_unknown_fields)]
 pub struct EpisodeId {
+    #[serde(deserialize_with = "rollout_id")]
     rollout_id: String,
+    #[serde(default)]
     attempt: u64,
 }
 
 /// One task of a taskset.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(try_from = "TaskFields")]
+#[serde(deny_unknown_fields)]
 pub struct TaskId {
+    #[serde(deserialize_with = "non_empty")]
     taskset: String,
+    #[serde(deserialize_with = "non_empty")]
     task_id: String,
 }
 
@@ -128,57 +129,14 @@ fn check_rollout_id(text: &str) -> Result<(), InvalidId> {
     Ok(())
 }
 
-object! {
-    struct EpisodeFields {
-        required rollout_id = "rollout_id": RolloutId,
-        optional attempt = "attempt": u64,
-    }
-}
-
-object! {
-    struct TaskFields {
-        required taskset = "taskset": NonEmpty,
-        required task_id = "task_id": NonEmpty,
-    }
-}
-
-impl TryFrom<EpisodeFields> for EpisodeId {
-    type Error = String;
-
-    fn try_from(fields: EpisodeFields) -> Result<Self, String> {
-        refuse_extra(&fields.extra)?;
-        Ok(Self { rollout_id: fields.rollout_id.0, attempt: fields.attempt.unwrap_or(0) })
-    }
-}
-
-impl TryFrom<TaskFields> for TaskId {
-    type Error = String;
-
-    fn try_from(fields: TaskFields) -> Result<Self, String> {
-        refuse_extra(&fields.extra)?;
-        Ok(Self { taskset: fields.taskset.0, task_id: fields.task_id.0 })
-    }
-}
-
-/// Validated where it is read, so that an error names the key.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-struct RolloutId(String);
-
-impl<'de> Deserialize<'de> for RolloutId {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        check_rollout_id(&text).map_err(D::Error::custom)?;
-        Ok(Self(text))
-    }
+fn rollout_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    check_rollout_id(&text).map_err(D::Error::custom)?;
+    Ok(text)
 }
 
 /// A string of at least one character.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct NonEmpty(pub(super) String);
-
-impl<'de> Deserialize<'de> for NonEmpty {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        if text.is_empty() { Err(D::Error::custom(InvalidId::Empty)) } else { Ok(Self(text)) }
-    }
+pub(super) fn non_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    if text.is_empty() { Err(D::Error::custom(InvalidId::Empty)) } else { Ok(text) }
 }

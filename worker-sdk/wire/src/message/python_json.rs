@@ -1,5 +1,6 @@
 //! JSON as Python's `json.dumps` writes it.
 
+use std::fmt::LowerExp;
 use std::io::{self, Write};
 
 use serde::Serialize;
@@ -26,11 +27,11 @@ struct Python;
 
 impl Formatter for Python {
     fn write_f64<W: Write + ?Sized>(&mut self, out: &mut W, value: f64) -> io::Result<()> {
-        write_float(out, &format!("{value:e}"))
+        write_float(out, &nearest(value))
     }
 
     fn write_f32<W: Write + ?Sized>(&mut self, out: &mut W, value: f32) -> io::Result<()> {
-        write_float(out, &format!("{value:e}"))
+        write_float(out, &nearest(value))
     }
 
     fn write_string_fragment<W: Write + ?Sized>(&mut self, out: &mut W, text: &str) -> io::Result<()> {
@@ -61,6 +62,15 @@ impl Formatter for Python {
 /// Printable ASCII.
 fn is_plain(c: char) -> bool {
     matches!(c, ' '..='~')
+}
+
+/// The shortest digits that are read as `value` again, with an exponent. Where two are as near, Rust's own formatting
+/// takes the greater and Python the even one, which is what formatting to a given number of digits takes.
+fn nearest(value: impl LowerExp) -> String {
+    let shortest = format!("{value:e}");
+    let mantissa = shortest.split('e').next().unwrap_or_default();
+    let fraction = mantissa.split_once('.').map_or(0, |(_, fraction)| fraction.len());
+    format!("{value:.fraction$e}")
 }
 
 /// Writes a float as Python's `repr`, given as Rust writes it with an exponent (`-1.25e-7`): the digits are the same.

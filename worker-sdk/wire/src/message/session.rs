@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::episode::NonEmpty;
-use super::object::object;
+use super::episode::non_empty;
 use super::{EpisodeId, Map, TaskId};
 
 /// The body of an episode's `/seed_session` (`ResourcesSeedSessionRequest`). Other keys are refused.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "SeedFields")]
+#[serde(deny_unknown_fields)]
 pub struct SeedSessionRequest {
     /// The session's ID, which the caller chose; not empty.
+    #[serde(deserialize_with = "non_empty")]
     pub resources_session_id: String,
     /// The attempt that the session is for.
     pub episode_id: EpisodeId,
@@ -99,7 +99,7 @@ pub enum ConnectionKind {
 
 /// The body of an episode's `/close_session` (`ResourcesCloseSessionRequest`). Other keys are refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "CloseFields")]
+#[serde(deny_unknown_fields)]
 pub struct CloseSessionRequest {
     /// The session's ID.
     pub resources_session_id: String,
@@ -149,51 +149,4 @@ fn http() -> String {
 /// Tells a null from an absent key.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<String>>, D::Error> {
     Option::deserialize(deserializer).map(Some)
-}
-
-object! {
-    struct SeedFields {
-        required resources_session_id = "resources_session_id": NonEmpty,
-        required episode_id = "episode_id": EpisodeId,
-        required task_id = "task_id": TaskId,
-        required task_data = "task_data": Map,
-    }
-}
-
-object! {
-    struct CloseFields {
-        required resources_session_id = "resources_session_id": String,
-        required episode_id = "episode_id": EpisodeId,
-    }
-}
-
-impl TryFrom<SeedFields> for SeedSessionRequest {
-    type Error = String;
-
-    fn try_from(fields: SeedFields) -> Result<Self, String> {
-        refuse_extra(&fields.extra)?;
-        Ok(Self {
-            resources_session_id: fields.resources_session_id.0,
-            episode_id: fields.episode_id,
-            task_id: fields.task_id,
-            task_data: fields.task_data,
-        })
-    }
-}
-
-impl TryFrom<CloseFields> for CloseSessionRequest {
-    type Error = String;
-
-    fn try_from(fields: CloseFields) -> Result<Self, String> {
-        refuse_extra(&fields.extra)?;
-        Ok(Self { resources_session_id: fields.resources_session_id, episode_id: fields.episode_id })
-    }
-}
-
-/// An error in serde's words if an object has keys that it must not have.
-pub(super) fn refuse_extra(extra: &Map) -> Result<(), String> {
-    match extra.keys().next() {
-        Some(key) => Err(format!("unknown field `{key}`: extra inputs are not permitted")),
-        None => Ok(()),
-    }
 }

@@ -1,0 +1,134 @@
+//! The SDK's examples keep the contract of episode sessions, strictly: alone, and as four workers of a gateway.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails where it stands")]
+
+use std::{
+    net::{SocketAddr, TcpListener, TcpStream},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use gym_gateway_tests::harness::{Gateway, admin, setup::SERVER, soon};
+use gym_worker_sdk::conformance::{Options, Seed, check_resources_session_contract};
+use serde_json::{Value, json};
+
+/// An example, and an episode that it takes.
+struct Example {
+    name: &'static str,
+    keeps_state: bool,
+    task_data: Value,
+    /// What its verify needs beside the conversation.
+    verify: Value,
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn counter() {
+    let counter = Example {
+        name: "counter",
+        keeps_state: true,
+        task_data: json!({"initial_count": 3}),
+        verify: json!({"expected_count": 3}),
+    };
+    counter.keeps_the_contract().await;
+}
+
+impl Example {
+    async fn keeps_the_contract(&self) {
+        let alone = Alone::start(&self.program()).await;
+        self.check("alone", alone.address).await;
+        drop(alone);
+
+        let gateway = self.behind_a_gateway();
+        gateway.ready().await;
+        for _ in 0..3 {
+            self.check("behind the gateway", gateway.front()).await;
+        }
+        admin::sessions_become(&gateway, "open", 0.0).await;
+        gateway.finish().await;
+    }
+
+    async fn check(&self, place: &str, address: SocketAddr) {
+        let seed = Seed::new(json!({
+            "resources_session_id": self.name,
+            "episode_id": {"rollout_id": self.name, "attempt": 0},
+            "task_id": {"taskset": "examples", "task_id": "0"},
+            "task_data": self.task_data,
+        }))
+        .unwrap();
+        let mut verify = json!({"responses_create_params": {"input": "hello"}, "response": response()});
+        for (key, value) in self.verify.as_object().into_iter().flatten() {
+            verify[key] = value.clone();
+        }
+        let options = Options::new().keeps_state(self.keeps_state).strict(true).verify_body(verify);
+        let report = check_resources_session_contract(&format!("http://{address}"), &seed, &options).await;
+        assert!(report.is_ok(), "{}, {place}: {report}", self.name);
+    }
+
+    fn behind_a_gateway(&self) -> Gateway {
+        let program = self.program().display().to_string();
+        let words = ["run", "-n", "4", "--kind", "resources", "--listen", "127.0.0.1:0"];
+        let more = ["--admin", "127.0.0.1:0", "--name", SERVER, "--", &program];
+        Gateway::launch(|_| words.iter().chain(&more).map(|word| (*word).to_owned()).collect())
+    }
+
+    /// Built by cargo, which does nothing if it is fresh.
+    fn program(&self) -> PathBuf {
+        let test = std::env::current_exe().unwrap();
+        let profile = test.parent().and_then(Path::parent).expect("target/PROFILE/deps");
+        let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
+        let mut command = Command::new(cargo);
+        command.args(["build", "--quiet", "-p", "gym-worker-sdk", "--example", self.name]);
+        if profile.ends_with("release") {
+            command.arg("--release");
+        }
+        let status = command.current_dir(env!("CARGO_MANIFEST_DIR")).status().expect("run cargo");
+        assert!(status.success(), "the example {} does not build", self.name);
+        profile.join("examples").join(self.name)
+    }
+}
+
+/// A finished answer of a model that said one thing.
+fn response() -> Value {
+    json!({
+        "id": "resp_0",
+        "created_at": 0,
+        "model": "none",
+        "object": "response",
+        "output": [],
+        "parallel_tool_calls": false,
+        "tool_choice": "auto",
+        "tools": [],
+    })
+}
+
+/// An example without a gateway, killed when dropped.
+struct Alone {
+    child: Child,
+    address: SocketAddr,
+}
+
+impl Alone {
+    async fn start(program: &Path) -> Self {
+        let address = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).unwrap();
+        let mut command = Command::new(program);
+        command.env_remove("GYM_WORKER_SOCKET").env("PORT", address.port().to_string());
+        let child = command.stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let mut alone = Self { child, address };
+        soon("the example listens", async {
+            while TcpStream::connect(address).is_err() {
+                assert_eq!(alone.child.try_wait().unwrap(), None, "exited instead of listening");
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        })
+        .await;
+        alone
+    }
+}
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        // Either fails only if it has exited, which is what is wanted.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
