@@ -4,6 +4,8 @@
 
 mod app;
 mod close;
+#[cfg(not(feature = "mcp"))]
+mod no_mcp;
 mod refusal;
 mod seed;
 mod tool;
