@@ -30,8 +30,12 @@ mod fields;
 pub mod lax;
 mod syntax;
 
+#[cfg(feature = "mcp")]
+pub(crate) use fields::value;
 pub use fields::{Fields, fields, object};
 pub use lax::{from_fields, from_value};
+#[cfg(feature = "mcp")]
+pub(crate) use syntax::python_error;
 
 /// The longest body that [`Body`] takes, in bytes, as an extension of the request. 256 MiB where there is none: a `/verify`
 /// carries a whole conversation, megabytes of it, and NeMo Gym's own servers have no limit.

@@ -3,13 +3,16 @@
 //! A resources server is a type with [`ResourcesServer`], served by a [`ResourcesApp`]. `examples/calculator.rs` is a
 //! whole server, about as long as its Python twin.
 
+// Without the tools over MCP, what only they need.
+#![cfg_attr(not(feature = "mcp"), allow(dead_code))]
+
 pub mod body;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 pub mod errors;
 mod failure_kinds;
 mod http;
-#[cfg(feature = "mcp")]
+#[cfg_attr(not(feature = "mcp"), path = "no_mcp.rs")]
 mod mcp;
 pub mod metrics;
 pub mod resources;

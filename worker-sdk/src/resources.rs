@@ -4,8 +4,6 @@
 
 mod app;
 mod close;
-#[cfg(not(feature = "mcp"))]
-mod no_mcp;
 mod refusal;
 mod seed;
 mod tool;

@@ -13,6 +13,7 @@ use axum::Router;
 use axum::serve::ListenerExt as _;
 use tokio::net::{TcpListener, UnixListener, UnixStream};
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::sync::CancellationToken;
 
 pub use address::Address;
 pub(crate) use describe::{Description, default_name};
@@ -64,10 +65,19 @@ pub enum ServeError {
 /// # Errors
 /// If there is no address, it cannot be listened on, or serving fails.
 pub async fn serve(router: Router) -> Result<(), ServeError> {
+    serve_until_stopped(router, CancellationToken::new()).await
+}
+
+/// The same; `stopping` is cancelled when the stop begins, for requests that have no end of their own.
+async fn serve_until_stopped(router: Router, stopping: CancellationToken) -> Result<(), ServeError> {
     let address = Address::choose(|name| std::env::var(name).ok(), std::env::args().skip(1))?;
     let mut terminate = signal(SignalKind::terminate()).map_err(ServeError::Signals)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(ServeError::Signals)?;
-    listen(&address, router, async move { stop(&mut terminate, &mut interrupt).await }).await
+    let stop = async move {
+        stop(&mut terminate, &mut interrupt).await;
+        stopping.cancel();
+    };
+    listen(&address, router, stop).await
 }
 
 async fn stop(terminate: &mut Signal, interrupt: &mut Signal) {

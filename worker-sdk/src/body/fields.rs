@@ -76,7 +76,7 @@ pub fn object(bytes: &[u8], content_type: Option<&HeaderValue>) -> Result<Map<St
 }
 
 /// Any JSON that Python reads.
-pub(super) fn value(text: &str) -> Result<Value, Invalid> {
+pub(crate) fn value(text: &str) -> Result<Value, Invalid> {
     match serde_json::from_str(text) {
         Ok(value) => Ok(value),
         // What is still refused is nested too deep.

@@ -22,6 +22,21 @@ pub(super) fn normalize(text: &str) -> Result<Cow<'_, str>, Invalid> {
     Ok(Cow::Owned(scanner.written))
 }
 
+/// What Python's own words for the error are: `Expecting value: line 1 column 2 (char 1)`.
+#[cfg(feature = "mcp")]
+pub(crate) fn python_error(text: &str, invalid: &Invalid) -> String {
+    let problem = invalid.problems().first();
+    let error = problem.and_then(|problem| problem.ctx.as_ref()?["error"].as_str());
+    let at = problem.and_then(|problem| usize::try_from(problem.loc.get(1)?.as_u64()?).ok());
+    let (Some(error), Some(at)) = (error, at) else { return "nested too deep to be read".to_owned() };
+    let before = text.chars().take(at);
+    let (line, column) = before.fold((1, 1), |(line, column), c| match c {
+        '\n' => (line + 1, 1),
+        _ => (line, column + 1),
+    });
+    format!("{error}: line {line} column {column} (char {at})")
+}
+
 struct Scanner<'a> {
     text: &'a str,
     bytes: &'a [u8],

@@ -77,6 +77,12 @@ impl Failure {
         self
     }
 
+    pub(crate) fn log_if_fault(&self) {
+        if self.is_fault {
+            tracing::error!(error = %self, "a handler failed");
+        }
+    }
+
     /// The reply's status.
     pub fn status(&self) -> StatusCode {
         self.status
@@ -108,9 +114,7 @@ impl From<Invalid> for Failure {
 
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
-        if self.is_fault {
-            tracing::error!(error = %self, "a handler failed");
-        }
+        self.log_if_fault();
         (self.status, Json(self.body)).into_response()
     }
 }

@@ -13,17 +13,18 @@ use super::{ResourcesServer, Tool, Tools, close, seed, tools, verify};
 use crate::body::{Body, BodyLimit};
 use crate::errors::{method_not_allowed, not_found};
 use crate::http::json_reply;
-use crate::metrics;
 use crate::serve::{Built, Description, Front, Paths, Settings, SetupError, default_name, health, run};
 use crate::session::{SessionCookie, Store, keeps_state};
+use crate::{mcp, metrics};
 
 /// What the endpoints share.
 pub(crate) struct Core<E: ResourcesServer> {
     pub(crate) server: Arc<E>,
     pub(crate) store: Arc<Store<E::State>>,
-    pub(crate) settings: Settings,
     pub(crate) cookie: SessionCookie,
     pub(crate) tools: Tools<E>,
+    /// The tools over MCP, if they are exposed.
+    pub(crate) mcp: Option<mcp::Exposed>,
 }
 
 impl<E: ResourcesServer> Core<E> {
@@ -68,6 +69,7 @@ pub struct ResourcesApp<E: ResourcesServer> {
     starts: Vec<String>,
     ends: Vec<String>,
     settings: Option<Settings>,
+    over_mcp: bool,
     problems: Vec<String>,
 }
 
@@ -88,6 +90,7 @@ impl<E: ResourcesServer> ResourcesApp<E> {
             starts: Vec::new(),
             ends: Vec::new(),
             settings: None,
+            over_mcp: false,
             problems: Vec::new(),
         }
     }
@@ -142,6 +145,13 @@ impl<E: ResourcesServer> ResourcesApp<E> {
         self
     }
 
+    /// Serves the tools at `/mcp` too, as the setting `expose_tools_over_mcp` does, unless the config has that setting and
+    /// says otherwise.
+    pub fn tools_over_mcp(mut self) -> Self {
+        self.over_mcp = true;
+        self
+    }
+
     /// Takes these settings instead of the environment's.
     pub fn settings(mut self, settings: Settings) -> Self {
         self.settings = Some(settings);
@@ -152,7 +162,7 @@ impl<E: ResourcesServer> ResourcesApp<E> {
     fn claim(&mut self, path: String, starts: bool) -> bool {
         let problem = if !path.starts_with('/') {
             format!("the route {path:?} must begin with '/'")
-        } else if path == "/mcp" || self.paths.contains_key(&path) {
+        } else if mcp::is_mcp(&path) || self.paths.contains_key(&path) {
             format!("the route {path} is there already")
         } else {
             self.paths.insert(path, starts);
@@ -171,7 +181,7 @@ impl<E: ResourcesServer> ResourcesApp<E> {
     }
 
     /// The server as a router, for tests and for servers that listen in their own way. Must be called within a tokio
-    /// runtime: idle sessions are reclaimed on a task.
+    /// runtime: idle sessions are reclaimed on a task. A stream of `GET /mcp` ends with its client alone.
     ///
     /// # Errors
     /// If a tool or route cannot be served, such as two of one name, or the environment's settings cannot be read.
@@ -184,11 +194,13 @@ impl<E: ResourcesServer> ResourcesApp<E> {
         if !self.problems.is_empty() {
             return Err(SetupError::Routes(self.problems.join("; ")));
         }
-        let settings = match self.settings.take() {
+        let mut settings = match self.settings.take() {
             Some(settings) => settings,
             None => Settings::from_env(&default_name(E::CLASS))?,
         };
+        settings.expose_tools_over_mcp |= self.over_mcp && !settings.block.contains_key(Settings::OVER_MCP);
         let cookie = settings.cookie(E::CLASS);
+        let mcp = mcp::Exposed::of(&settings, &cookie, &self.tools)?;
         let server = self.server.clone();
         let hook = Box::new(move |id, state, why| {
             let server = server.clone();
@@ -199,7 +211,7 @@ impl<E: ResourcesServer> ResourcesApp<E> {
         let description = self.description(&settings, &cookie);
         let num_workers = settings.num_workers;
         let (server, tools) = (self.server, self.tools);
-        let core = Arc::new(Core { server, store: store.clone(), settings, cookie: cookie.clone(), tools });
+        let core = Arc::new(Core { server, store: store.clone(), cookie: cookie.clone(), tools, mcp });
         let router = self.routes.layer(Extension(core.store.clone())).merge(protocol(&core));
         let router = router.fallback(not_found).method_not_allowed_fallback(method_not_allowed);
         let front = Front::new(router, cookie, self.paths, limit);
@@ -230,10 +242,10 @@ fn protocol<E: ResourcesServer>(core: &Arc<Core<E>>) -> Router {
     for tool in core.tools.iter() {
         router = router.route(&format!("/{}", tool.name), post(tools::endpoint::<E>(tool.clone())));
     }
-    let router = router.merge(health::routes());
-    #[cfg(feature = "mcp")]
-    let router =
-        if core.settings.expose_tools_over_mcp { router.merge(crate::mcp::routes(core)) } else { router };
+    router = router.merge(health::routes());
+    if core.mcp.is_some() {
+        router = router.merge(mcp::routes());
+    }
     router.with_state(core.clone())
 }
 

@@ -110,12 +110,14 @@ async fn legacy<E: ResourcesServer>(
     Ok(reply)
 }
 
-/// The author's fields, and the MCP server's under NeMo Gym's `mcp`.
+/// The author's fields, and the MCP server's under NeMo Gym's `mcp`, unless that is one of the author's.
 fn legacy_reply(
     mut fields: Map<String, Value>,
     tools: Option<gym_wire::message::McpAccess>,
 ) -> Result<Response, crate::Failure> {
-    if let Some(tools) = tools {
+    if let Some(tools) = tools
+        && !fields.contains_key("mcp")
+    {
         let tools = serde_json::to_value(tools).map_err(|error| crate::Failure::fault(error.to_string()))?;
         fields.insert("mcp".into(), tools);
     }

@@ -1,6 +1,5 @@
 //! A server's tools, whatever their types.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -8,6 +7,7 @@ use axum::Extension;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use futures_util::future::BoxFuture;
+use indexmap::IndexMap;
 use schemars::Schema;
 use serde::Serialize;
 use serde_json::Value;
@@ -92,12 +92,12 @@ pub(crate) fn to_json(value: &impl Serialize) -> Result<Box<RawValue>, Failure> 
         .map_err(|error| Failure::fault(format!("the reply cannot be written as JSON: {error}")))
 }
 
-/// A server's tools by name.
-pub(crate) struct Tools<E: ResourcesServer>(BTreeMap<String, Arc<ErasedTool<E>>>);
+/// A server's tools by name, in the order in which they were added.
+pub(crate) struct Tools<E: ResourcesServer>(IndexMap<String, Arc<ErasedTool<E>>>);
 
 impl<E: ResourcesServer> Tools<E> {
     pub(crate) fn new() -> Self {
-        Self(BTreeMap::new())
+        Self(IndexMap::new())
     }
 
     /// Adds one; `false` if the name is taken.
@@ -110,7 +110,7 @@ impl<E: ResourcesServer> Tools<E> {
         self.0.get(name)
     }
 
-    /// All, by name.
+    /// All, in their order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<ErasedTool<E>>> {
         self.0.values()
     }

@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use axum::Router;
 use futures_util::future::BoxFuture;
+use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
-use super::{Description, Front, ServeError, SettingsError, serve};
+use super::{Description, Front, ServeError, SettingsError, serve_until_stopped};
 use crate::session::Store;
 
 /// A server that is put together.
@@ -17,6 +18,8 @@ pub(crate) struct Built {
     front: Front,
     description: Description,
     num_workers: u32,
+    /// Told when the stop begins.
+    stopping: CancellationToken,
     begin: Box<dyn FnOnce() + Send>,
     end: Box<dyn FnOnce() -> BoxFuture<'static, ()> + Send>,
 }
@@ -33,6 +36,7 @@ impl Built {
             front,
             description,
             num_workers,
+            stopping: store.stopping().clone(),
             begin: Box::new(move || swept.keep_swept()),
             end: Box::new(move || Box::pin(async move { store.shut_down().await })),
         }
@@ -54,6 +58,9 @@ pub enum SetupError {
     /// Its routes or tools cannot stand side by side.
     #[error("the server's routes: {0}")]
     Routes(String),
+    /// Its tools cannot be served over MCP.
+    #[error("expose_tools_over_mcp: {0}")]
+    Mcp(String),
 }
 
 /// Why a server did not run.
@@ -100,7 +107,7 @@ async fn try_run(build: impl FnOnce() -> Result<Built, SetupError>) -> Result<()
     }
     let end = built.end;
     (built.begin)();
-    let served = serve(Router::new().fallback_service(built.front)).await;
+    let served = serve_until_stopped(Router::new().fallback_service(built.front), built.stopping).await;
     end().await;
     Ok(served?)
 }

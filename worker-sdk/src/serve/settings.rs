@@ -35,7 +35,8 @@ pub struct Settings {
     pub session_idle_timeout: Duration,
     /// The largest request body (`max_body_bytes`). Default: 256 MiB.
     pub max_body_bytes: usize,
-    /// Whether the tools are served at `/mcp` too (`expose_tools_over_mcp`). Default: no.
+    /// Whether the tools are served at `/mcp` too (`expose_tools_over_mcp`). Default: no, unless
+    /// [`ResourcesApp::tools_over_mcp`](crate::ResourcesApp::tools_over_mcp) was called.
     pub expose_tools_over_mcp: bool,
     /// This worker's slot. Default: 0.
     pub slot: u32,
@@ -83,6 +84,9 @@ struct Block {
 }
 
 impl Settings {
+    /// The key of [`Settings::expose_tools_over_mcp`].
+    pub(crate) const OVER_MCP: &str = "expose_tools_over_mcp";
+
     /// The defaults, for a server of that name.
     pub fn new(name: impl Into<String>) -> Self {
         Self {

@@ -99,6 +99,12 @@ impl Caller {
                 headers.append(VARY, HeaderValue::from_static("Cookie"));
             }
         }
+        self.tell(headers);
+    }
+
+    /// Writes what the gateway is to know, and no cookie.
+    pub(crate) fn tell(&self, headers: &mut HeaderMap) {
+        let flags = self.0.flags.load(Ordering::Relaxed);
         let says = match flags {
             _ if flags & ENDED != 0 => "ended",
             _ if flags & KEPT_OPEN != 0 => "open",

@@ -9,6 +9,7 @@ use futures_util::future::BoxFuture;
 use gym_wire::message::EpisodeId;
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::Released;
@@ -34,13 +35,14 @@ pub(crate) struct Store<S> {
     hook: ReleaseHook<S>,
     /// Releases that run: a stop waits for them.
     releases: TaskTracker,
+    stopping: CancellationToken,
     start: Instant,
 }
 
 impl<S: Send + 'static> Store<S> {
     pub(crate) fn new(limits: Limits, hook: ReleaseHook<S>) -> Arc<Self> {
-        let (sessions, releases) = (DashMap::new(), TaskTracker::new());
-        Arc::new(Self { sessions, limits, hook, releases, start: Instant::now() })
+        let (sessions, releases, stopping) = (DashMap::new(), TaskTracker::new(), CancellationToken::new());
+        Arc::new(Self { sessions, limits, hook, releases, stopping, start: Instant::now() })
     }
 
     pub(super) fn now(&self) -> u64 {
@@ -119,6 +121,11 @@ impl<S: Send + 'static> Store<S> {
                 store.sweep().await;
             }
         });
+    }
+
+    /// Cancelled when the server begins to stop, while requests still finish.
+    pub(crate) fn stopping(&self) -> &CancellationToken {
+        &self.stopping
     }
 
     /// Releases every state, and waits for the releases that run. The requests must be over.
