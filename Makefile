@@ -2,7 +2,7 @@
 # Settings are environment variables, named in `make help`.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test e2e lint bench
+.PHONY: help run test e2e lint bench fuzz
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -19,5 +19,9 @@ e2e: ## real NeMo Gym servers only: 200 episodes a suite, 32 at a time, with and
 lint: ## format, clippy, docs, licences, bans, sources; advisories where their database can be reached
 	@bash scripts/lint.sh
 
-bench: ## the gateway against HAProxy and nginx on this machine (ROUNDS, SECONDS_EACH, WORKERS)
+bench: ## the gateway against HAProxy and nginx, and one Rust worker against a Python one (ROUNDS, SECONDS_EACH, WORKERS)
 	@bash tests/bench/rivals.sh
+	@bash tests/bench/worker.sh
+
+fuzz: ## each parser of gym-wire against random input, needs a nightly compiler (FUZZ_SECONDS)
+	@bash scripts/fuzz.sh

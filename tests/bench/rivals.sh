@@ -15,7 +15,7 @@ need haproxy:haproxy:"a rival" nginx:nginx-light:"a rival" wrk:wrk:"the load" \
 rounds="${ROUNDS:-7}" seconds="${SECONDS_EACH:-3}" workers="${WORKERS:-1}" connections="${CONNECTIONS:-64}"
 sessions="${SESSIONS:-1000}" cpus="${CPUS:-0-$(($(nproc) - 1))}" fronts="${FRONTS:-direct haproxy nginx gateway}"
 bench="$root/tests/bench" out="$root/target/bench"
-cookie=CounterResourcesServer___counter
+cookie=StatefulCounterResourcesServer___counter
 
 say "==> building the gateway and the counter server (release)"
 [[ " $fronts " != *" gateway "* ]] || cargo build --locked --release -p gym-gateway --bin gym-gateway

@@ -4,6 +4,9 @@
 //! [`GymnasiumServer`], served by a [`GymnasiumApp`]. `examples/calculator.rs` and `examples/gym_calculator.rs` are whole
 //! servers, about as long as their Python twins.
 
+// Without the tools over MCP, what only they need.
+#![cfg_attr(not(feature = "mcp"), allow(dead_code))]
+
 pub mod body;
 #[cfg(feature = "conformance")]
 pub mod conformance;

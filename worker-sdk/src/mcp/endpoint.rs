@@ -26,12 +26,13 @@ const JSON: &str = "application/json";
 const EVENTS: &str = "text/event-stream";
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
-/// A request that is refused before it is a request of the protocol, which has no ID yet.
+/// A request that is refused before it is one of the protocol's.
 #[derive(Debug)]
-struct Refusal {
-    status: StatusCode,
-    code: ErrorCode,
-    words: String,
+enum Refusal {
+    /// As an error without an ID.
+    Error { status: StatusCode, code: ErrorCode, words: String },
+    /// In plain text.
+    ContentType,
 }
 
 pub(super) async fn endpoint<E: ResourcesServer>(
@@ -58,6 +59,7 @@ pub(super) async fn endpoint<E: ResourcesServer>(
 
 /// One message, and the reply to it.
 async fn post<E: ResourcesServer>(core: &Core<E>, request: Request) -> Result<Response, Response> {
+    // The route is there only if it is exposed.
     let Some(exposed) = &core.mcp else { return Err(StatusCode::NOT_FOUND.into_response()) };
     let headers = request.headers().clone();
     check_types(&headers)?;
@@ -107,24 +109,19 @@ fn accepted() -> Response {
 }
 
 /// JSON comes, and JSON is wanted.
-fn check_types(headers: &HeaderMap) -> Result<(), Response> {
+fn check_types(headers: &HeaderMap) -> Result<(), Refusal> {
     let content_type =
         headers.get(CONTENT_TYPE).and_then(|declared| declared.to_str().ok()).unwrap_or_default();
     if !content_type.to_ascii_lowercase().starts_with(JSON) {
-        let mut reply = "Invalid Content-Type header".into_response();
-        *reply.status_mut() = StatusCode::BAD_REQUEST;
-        reply.headers_mut().remove(CONTENT_TYPE);
-        return Err(reply);
+        return Err(Refusal::ContentType);
     }
     if !accepts(headers, JSON) {
-        return Err(not_acceptable(JSON).into_response());
+        return Err(not_acceptable(JSON));
     }
     let essence = content_type.split(';').next().unwrap_or_default();
     if !essence.split(',').any(|part| part.trim() == JSON) {
         let words = "Unsupported Media Type: Content-Type must be application/json";
-        return Err(
-            refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, ErrorCode::INVALID_REQUEST, words).into_response()
-        );
+        return Err(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, ErrorCode::INVALID_REQUEST, words));
     }
     Ok(())
 }
@@ -185,14 +182,18 @@ fn not_acceptable(media_type: &str) -> Refusal {
 }
 
 fn refusal(status: StatusCode, code: ErrorCode, words: impl Into<String>) -> Refusal {
-    Refusal { status, code, words: words.into() }
+    Refusal::Error { status, code, words: words.into() }
 }
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        let error = ErrorData::new(self.code, self.words, None);
-        (self.status, Json(JsonRpcError::new(Some(RequestId::String("server-error".into())), error)))
-            .into_response()
+        let Self::Error { status, code, words } = self else {
+            let mut reply = (StatusCode::BAD_REQUEST, "Invalid Content-Type header").into_response();
+            reply.headers_mut().remove(CONTENT_TYPE);
+            return reply;
+        };
+        let no_id = RequestId::String("server-error".into());
+        (status, Json(JsonRpcError::new(Some(no_id), ErrorData::new(code, words, None)))).into_response()
     }
 }
 

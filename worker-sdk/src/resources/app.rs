@@ -146,7 +146,7 @@ impl<E: ResourcesServer> ResourcesApp<E> {
     }
 
     /// The server as a router, for tests and for servers that listen in their own way. Must be called within a tokio
-    /// runtime: idle sessions are reclaimed on a task.
+    /// runtime: idle sessions are reclaimed on a task. A stream of `GET /mcp` ends with its client alone.
     ///
     /// # Errors
     /// If a tool or route cannot be served, such as two of one name, or the environment's settings cannot be read.

@@ -36,7 +36,8 @@ pub struct Settings {
     pub session_idle_timeout: Duration,
     /// The largest request body (`max_body_bytes`). Default: 256 MiB.
     pub max_body_bytes: usize,
-    /// Whether the tools are served at `/mcp` too (`expose_tools_over_mcp`). Default: no.
+    /// Whether the tools are served at `/mcp` too (`expose_tools_over_mcp`). Default: no, unless
+    /// [`ResourcesApp::tools_over_mcp`](crate::ResourcesApp::tools_over_mcp) was called.
     pub expose_tools_over_mcp: bool,
     /// This worker's slot. Default: 0.
     pub slot: u32,

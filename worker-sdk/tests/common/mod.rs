@@ -1,6 +1,8 @@
 //! A client that keeps its cookie as NeMo Gym's agents do.
 #![allow(clippy::unwrap_used, clippy::expect_used, unreachable_pub, dead_code)] // helpers of tests
 
+pub mod process;
+
 use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Request, StatusCode, header};

@@ -1,8 +1,39 @@
-//! What is read is written, whatever else an object holds.
+//! What is read is written: what the real NeMo Gym writes (see `gym_messages.py`), and whatever else an object may hold.
+#![allow(clippy::unwrap_used)] // helpers of tests
 
-use gym_wire::message::{EpisodeId, Item, NeMoGymResponse, ResponsesCreateParams};
+use gym_wire::message::{
+    CloseSessionRequest, EpisodeId, Item, NeMoGymResponse, ResponsesCreateParams, SeedSessionRequest,
+    SeedSessionResponse, VerifyRequest,
+};
 use proptest::prelude::*;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
+
+#[test]
+fn what_gym_writes_is_read_and_written_the_same() {
+    let written: Map<String, Value> = serde_json::from_str(include_str!("gym_messages.json")).unwrap();
+    for (name, json) in &written {
+        let again = match name.as_str() {
+            "response" | "response_as_set" => again::<NeMoGymResponse>(json),
+            "params" | "params_as_set" | "text_params" => again::<ResponsesCreateParams>(json),
+            "verify" => again::<VerifyRequest>(json),
+            "seed" => again::<SeedSessionRequest>(json),
+            "seeded" | "seeded_with_access" => again::<SeedSessionResponse>(json),
+            "close" => again::<CloseSessionRequest>(json),
+            other => panic!("{other}: which type is it?"),
+        };
+        assert_eq!(again, *json, "{name}");
+    }
+    assert_eq!(written.len(), 10);
+    let response: NeMoGymResponse = serde_json::from_value(written["response"].clone()).unwrap();
+    assert!(response.output.iter().all(Item::is_known));
+    assert_eq!((response.function_calls().count(), response.output_text().as_str()), (1, "4 squared?16"));
+}
+
+fn again<T: DeserializeOwned + Serialize>(json: &Value) -> Value {
+    serde_json::to_value(serde_json::from_value::<T>(json.clone()).unwrap()).unwrap()
+}
 
 /// Any JSON whose numbers are within 64 bits.
 fn value() -> impl Strategy<Value = Value> {
@@ -103,7 +134,37 @@ fn item() -> impl Strategy<Value = Value> {
     prop_oneof![message, easy, call, output, reasoning, mcp, other]
 }
 
-const USAGE: &str = r#"{"input_tokens": 1, "input_tokens_details": {}, "output_tokens": -1, "output_tokens_details": {"reasoning_tokens": null}, "total_tokens": 0}"#;
+const USAGE: &str = r#"{"input_tokens": 1, "input_tokens_details": {}, "output_tokens": -1,
+    "output_tokens_details": {"reasoning_tokens": null}, "total_tokens": 0}"#;
+const OF_A_RESPONSE: &[(&str, &str)] = &[
+    ("usage", USAGE),
+    ("status", r#""completed""#),
+    ("incomplete_details", "{}"),
+    ("error", "[1]"),
+    ("metadata", r#"{"a": null}"#),
+];
+const OF_A_REQUEST: &[(&str, &str)] = &[
+    ("model", r#""m""#),
+    ("temperature", "1"),
+    ("top_p", "0.5"),
+    ("max_output_tokens", "3"),
+    ("tool_choice", r#"{"a": 1}"#),
+];
+
+fn items() -> impl Strategy<Value = Vec<Value>> {
+    prop::collection::vec(item(), 0..4)
+}
+
+fn tools() -> impl Strategy<Value = Option<Value>> {
+    prop::option::of(prop_oneof![
+        Just(json!([])),
+        Just(json!([{"type": "function", "strict": null, "x": 1}]))
+    ])
+}
+
+fn input() -> impl Strategy<Value = Value> {
+    prop_oneof![any::<String>().prop_map(Value::from), items().prop_map(Value::from)]
+}
 
 proptest! {
     #[test]
@@ -116,23 +177,23 @@ proptest! {
 
     #[test]
     fn a_response_is_written_as_it_came(
-        output in prop::collection::vec(item(), 0..4),
+        output in items(),
         created_at in prop_oneof![any::<i64>().prop_map(Value::from), (0.0..1e12).prop_map(Value::from)],
         tool_choice in value(),
-        some in optional(&[("usage", USAGE), ("status", r#""completed""#), ("incomplete_details", "{}"), ("error", "[1]"), ("metadata", r#"{"a": null}"#)]),
+        some in optional(OF_A_RESPONSE),
         extra in extra(),
     ) {
-        let json = object(json!({"id": "r", "created_at": created_at, "model": "m", "object": "response", "output": output,
-            "parallel_tool_calls": true, "tool_choice": tool_choice, "tools": []}), [some, extra]);
+        let json = object(json!({"id": "r", "created_at": created_at, "model": "m", "object": "response",
+            "output": output, "parallel_tool_calls": true, "tool_choice": tool_choice, "tools": []}), [some, extra]);
         let response: NeMoGymResponse = serde_json::from_str(&json.to_string()).unwrap();
         prop_assert_eq!(serde_json::to_value(&response).unwrap(), json);
     }
 
     #[test]
     fn a_request_is_written_as_it_came(
-        input in prop_oneof![any::<String>().prop_map(Value::from), prop::collection::vec(item(), 0..4).prop_map(Value::from)],
-        tools in prop::option::of(prop_oneof![Just(json!([])), Just(json!([{"type": "function", "strict": null, "x": 1}]))]),
-        some in optional(&[("model", r#""m""#), ("temperature", "1"), ("top_p", "0.5"), ("max_output_tokens", "3"), ("tool_choice", r#"{"a": 1}"#)]),
+        input in input(),
+        tools in tools(),
+        some in optional(OF_A_REQUEST),
         extra in extra(),
     ) {
         let mut json = object(json!({"input": input}), [some, extra]);
@@ -144,8 +205,12 @@ proptest! {
     }
 
     #[test]
-    fn capture_keys_are_unlike(one in "[a-c](-?a?[0-2]){0,3}", two in "[a-c](-?a?[0-2]){0,3}", attempts: (u8, u8)) {
-        let ids = (EpisodeId::new(one, attempts.0.into()), EpisodeId::new(two, attempts.1.into()));
+    fn capture_keys_are_unlike(
+        one in "[a-c](-?a?[0-2]){0,3}",
+        two in "[a-c](-?a?[0-2]){0,3}",
+        attempts in (0..3u64, 0..3u64),
+    ) {
+        let ids = (EpisodeId::new(one, attempts.0), EpisodeId::new(two, attempts.1));
         if let (Ok(one), Ok(two)) = ids {
             prop_assert_eq!(one.capture_key() == two.capture_key(), one == two);
         }

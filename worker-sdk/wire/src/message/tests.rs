@@ -182,7 +182,6 @@ fn episodes_are_checked_as_gym_checks_them() {
         r#"{"rollout_id": "r", "attempt": -1}"#,
         r#"{"rollout_id": "r", "attempt": null}"#,
         r#"{"rollout_id": "r", "more": 1}"#,
-        r#"["r", 1]"#,
     ] {
         refused::<EpisodeId>(bad);
     }
@@ -339,7 +338,7 @@ fn json_is_written_as_python_writes_it() {
         ),
         (json!([0.001, 0.0001, 0.00001, 1.25e-7, 5e-324]), "[0.001, 0.0001, 1e-05, 1.25e-07, 5e-324]"),
         (json!([1.7976931348623157e308, -2.5e-10]), "[1.7976931348623157e+308, -2.5e-10]"),
-        (json!([228602.882080078125, 5e-324]), "[228602.88208007812, 5e-324]"),
+        (json!([228_602.882_080_078_13, 5e-324]), "[228602.88208007812, 5e-324]"),
         (json!(u64::MAX), "18446744073709551615"),
     ];
     for (value, expected) in cases {

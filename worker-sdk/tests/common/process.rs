@@ -1,0 +1,52 @@
+//! An example as a process, killed when the test ends.
+
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+pub struct Process(Child);
+
+impl Process {
+    /// Starts it on a socket. Cargo builds examples before it runs tests.
+    pub fn start(example: &str, socket: &Path, variables: &[(&str, &str)]) -> Self {
+        let test = std::env::current_exe().unwrap();
+        let example: PathBuf = test.ancestors().nth(2).unwrap().join("examples").join(example);
+        let mut command = Command::new(&example);
+        command.envs(variables.iter().copied());
+        command.env("GYM_WORKER_SOCKET", socket).env_remove("PORT").stderr(Stdio::null());
+        let hint = format!("{} starts (cargo build --examples makes it)", example.display());
+        Self(command.spawn().expect(&hint))
+    }
+
+    pub fn connect(&mut self, socket: &Path) -> UnixStream {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        loop {
+            match UnixStream::connect(socket) {
+                Ok(stream) => return stream,
+                Err(error) => assert!(Instant::now() < deadline, "never listened: {error}"),
+            }
+            assert_eq!(self.0.try_wait().unwrap(), None, "exited instead of listening");
+            std::thread::yield_now();
+        }
+    }
+
+    pub fn id(&self) -> u32 {
+        self.0.id()
+    }
+
+    /// Sends SIGTERM, and waits until it has exited.
+    pub fn stop(&mut self) -> ExitStatus {
+        let pid = nix::unistd::Pid::from_raw(self.0.id().try_into().unwrap());
+        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
+        self.0.wait().unwrap()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Either fails only if it has exited, which is what is wanted.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
