@@ -183,6 +183,9 @@ impl Load {
     }
 }
 
+/// One measured request.
+type Work = fn(&mut Load);
+
 /// Of the thread that asks: what other processes on a busy machine take does not count.
 fn processor_time() -> Duration {
     nix::time::clock_gettime(nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID).expect("Linux").into()
@@ -194,7 +197,7 @@ fn side_by_side(_: &mut Criterion) {
     const ROUNDS: usize = 31;
     const EACH: u32 = 10_000;
     let mut loads = SIZES.map(Load::new);
-    let works: [(&str, fn(&mut Load)); 2] = [
+    let works: [(&str, Work); 2] = [
         ("table: dispatch, reply, finish", Load::table),
         ("decision: route, name, dispatch, finish", Load::decision),
     ];
