@@ -2,14 +2,27 @@
 
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
-use axum::http::header::CONTENT_TYPE;
+use axum::handler::Handler;
+use axum::http::header::{ALLOW, CONTENT_TYPE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, get};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::body::{self, BodyLimit};
-use crate::errors::Failure;
+use crate::errors::{Failure, method_not_allowed};
+
+/// `GET`, and no `HEAD` with it, which Starlette refuses as it does any other method.
+pub(crate) fn get_alone<H, T, S>(handler: H) -> MethodRouter<S>
+where
+    H: Handler<T, S>,
+    T: 'static,
+    S: Clone + Send + Sync + 'static,
+{
+    let allow = [(ALLOW, HeaderValue::from_static("GET"))];
+    get(handler).head(async move || (allow, method_not_allowed().await))
+}
 
 /// A request's whole body.
 ///

@@ -85,6 +85,14 @@ pub(crate) struct Request {
     pub(crate) omit: Option<String>,
 }
 
+impl Request {
+    /// The path that is routed: without the query, and without the rollout that may stand in front.
+    pub(crate) fn route(&self) -> &str {
+        let path = self.path.split('?').next().unwrap_or_default();
+        path.strip_prefix("/ng-rollout/r-1").unwrap_or(path)
+    }
+}
+
 fn yes() -> bool {
     true
 }

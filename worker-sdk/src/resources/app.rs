@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodRouter, get, post};
+use axum::routing::{MethodRouter, post};
 use axum::{Extension, Json, Router};
 
 use super::{ResourcesServer, Tool, Tools, close, seed, tools, verify};
 use crate::body::{Body, BodyLimit};
 use crate::errors::{method_not_allowed, not_found};
-use crate::http::json_reply;
+use crate::http::{get_alone, json_reply};
 use crate::serve::{Built, Description, Front, Paths, Settings, SetupError, default_name, health, run};
 use crate::session::{SessionCookie, Store, keeps_state};
 use crate::{mcp, metrics};
@@ -238,7 +238,7 @@ fn protocol<E: ResourcesServer>(core: &Arc<Core<E>>) -> Router {
         .route("/close_session", post(close::close_session::<E>))
         .route("/verify", post(verify::verify::<E>))
         .route("/aggregate_metrics", post(aggregate_metrics::<E>))
-        .route("/reverify_mode", get(async || Json(E::REVERIFY_MODE)));
+        .route("/reverify_mode", get_alone(async || Json(E::REVERIFY_MODE)));
     for tool in core.tools.iter() {
         router = router.route(&format!("/{}", tool.name), post(tools::endpoint::<E>(tool.clone())));
     }

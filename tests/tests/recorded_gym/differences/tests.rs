@@ -1,8 +1,11 @@
+use bytes::Bytes;
+use gym_gateway_tests::harness::Answer;
+use http::HeaderMap;
 use serde_json::json;
 
 use super::*;
 
-const TABLE: &[Difference] = &[
+const TABLE: &[&[Difference]] = &[&[
     Difference {
         recordings: &["r"],
         steps: Steps::Named(&[("one", &["a", "b"]), ("two", &[])]),
@@ -11,12 +14,17 @@ const TABLE: &[Difference] = &[
     },
     Difference {
         recordings: &["r"],
-        steps: Steps::Where(|step| step.reply.status == 404),
+        steps: Steps::Where(|case, _| case.step.reply.status == 404),
         what: &["cookie", "status"],
         reason: "where",
     },
-    Difference { recordings: &["other"], steps: Steps::Where(|_| true), what: &["status"], reason: "other" },
-];
+    Difference {
+        recordings: &["other"],
+        steps: Steps::Where(|_, _| true),
+        what: &["status"],
+        reason: "other",
+    },
+]];
 
 fn scenario(name: &str, step: &str, status: u16) -> Scenario {
     let request = json!({"method": "GET", "path": "/", "headers": {}});
@@ -33,7 +41,9 @@ fn reason(
     what: &str,
 ) -> Option<&'static str> {
     let scenario = scenario(name, step, status);
-    differences.reason(&scenario, &scenario.steps[0], &Found::of(what))
+    let answer = Answer { status, headers: HeaderMap::new(), body: Bytes::new(), trailers: None };
+    let played = Played { answer, session_is_open: false, found: Vec::new() };
+    differences.reason(&scenario, &scenario.steps[0], &played, &Found::of(what))
 }
 
 #[test]

@@ -111,7 +111,7 @@ macro_rules! object {
                     }
                 }
 
-                deserializer.deserialize_map(ObjectVisitor)
+                deserializer.deserialize_struct(stringify!($name), &[$($key),*], ObjectVisitor)
             }
         }
 
