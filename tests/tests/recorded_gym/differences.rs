@@ -3,7 +3,10 @@
 //! A difference that is not here fails the replay, and so does one that is here and does not occur.
 
 mod counter;
+mod mcp;
 mod shared;
+mod verify;
+mod weather;
 
 use std::collections::BTreeSet;
 
@@ -60,7 +63,8 @@ impl Case<'_> {
 type Place = Option<(&'static str, Option<&'static str>)>;
 
 /// The table. Of several entries that cover a difference the first counts.
-const DIFFERENCES: &[&[Difference]] = &[counter::DIFFERENCES, shared::DIFFERENCES];
+const DIFFERENCES: &[&[Difference]] =
+    &[counter::DIFFERENCES, verify::DIFFERENCES, mcp::DIFFERENCES, weather::DIFFERENCES, shared::DIFFERENCES];
 
 /// The differences of one recording, and which of them occurred.
 #[derive(Debug)]
