@@ -8,10 +8,13 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::body::{self, BodyLimit};
-use crate::errors::{Failure, method_not_allowed};
+use crate::body::{self, BodyLimit, Fields, from_fields};
+use crate::errors::{Failure, Invalid, method_not_allowed};
+use crate::metrics::{self, AggregateMetricsRequest, MetricsHooks};
 
 /// `GET`, and no `HEAD` with it, which Starlette refuses as it does any other method.
 pub(crate) fn get_alone<H, T, S>(handler: H) -> MethodRouter<S>
@@ -43,11 +46,48 @@ pub(crate) async fn collect_object(request: Request) -> Result<Map<String, Value
     body::object(&bytes, content_type.as_ref()).map_err(IntoResponse::into_response)
 }
 
+/// A body with two owners: the protocol's `P`, whose fields are named, and what the author declared beside them.
+///
+/// # Errors
+/// All that is wrong, the protocol's fields first.
+pub(crate) fn two_parts<P: DeserializeOwned, A: DeserializeOwned>(
+    fields: &Fields<'_>,
+    protocol: &[&str],
+) -> Result<(P, A), Invalid> {
+    let own = fields.iter().filter(|(name, _)| !protocol.contains(&name.as_ref()));
+    let own: Fields<'_> = own.map(|(name, value)| (name.clone(), value.clone())).collect();
+    match (from_fields(fields, &["body"]), from_fields(&own, &["body"])) {
+        (Ok(protocol), Ok(own)) => Ok((protocol, own)),
+        (Err(one), Ok(_)) | (Ok(_), Err(one)) => Err(one),
+        (Err(first), Err(second)) => Err(first.and(second)),
+    }
+}
+
+/// The reply to `/aggregate_metrics`.
+pub(crate) fn metrics_reply(
+    request: &AggregateMetricsRequest,
+    hooks: &(dyn MetricsHooks + Sync),
+) -> Response {
+    match metrics::aggregate(&request.verify_responses, hooks) {
+        Ok(metrics) => json_reply(&metrics),
+        Err(error) => error.into_response(),
+    }
+}
+
+/// A reply's JSON.
+///
+/// # Errors
+/// A fault if it cannot be written.
+pub(crate) fn to_json(value: &impl Serialize) -> Result<Box<RawValue>, Failure> {
+    serde_json::value::to_raw_value(value)
+        .map_err(|error| Failure::fault(format!("the reply cannot be written as JSON: {error}")))
+}
+
 /// 200 with this as JSON; 500 if it cannot be written.
 pub(crate) fn json_reply(value: &impl Serialize) -> Response {
-    match serde_json::to_string(value) {
-        Ok(json) => json_text_reply(json),
-        Err(error) => Failure::fault(format!("the reply cannot be written as JSON: {error}")).into_response(),
+    match to_json(value) {
+        Ok(json) => json_text_reply(Box::<str>::from(json).into()),
+        Err(failure) => failure.into_response(),
     }
 }
 

@@ -1,7 +1,8 @@
 //! RL environment servers in Rust that Gym Gateway can run as workers.
 //!
-//! A resources server is a type with [`ResourcesServer`], served by a [`ResourcesApp`]. `examples/calculator.rs` is a
-//! whole server, about as long as its Python twin.
+//! A resources server is a type with [`ResourcesServer`], served by a [`ResourcesApp`]; a Gymnasium server is one with
+//! [`GymnasiumServer`], served by a [`GymnasiumApp`]. `examples/calculator.rs` and `examples/gym_calculator.rs` are whole
+//! servers, about as long as their Python twins.
 
 // Without the tools over MCP, what only they need.
 #![cfg_attr(not(feature = "mcp"), allow(dead_code))]
@@ -11,6 +12,7 @@ pub mod body;
 pub mod conformance;
 pub mod errors;
 mod failure_kinds;
+pub mod gymnasium;
 mod http;
 #[cfg_attr(not(feature = "mcp"), path = "no_mcp.rs")]
 mod mcp;
@@ -21,7 +23,8 @@ pub mod session;
 
 pub use body::{Body, Object};
 pub use errors::Failure;
-pub use gym_wire::message::{Verdict, VerifyRequest};
+pub use gym_wire::message::{NeMoGymResponse, Verdict, VerifyRequest};
+pub use gymnasium::{GymnasiumApp, GymnasiumServer, Reset, ResetInfo, Step};
 pub use resources::{Empty, ResourcesApp, ResourcesServer, SeedError, SeedInfo, Seeded};
 pub use serve::{ServeError, Settings, serve};
 pub use session::{Released, Session, SessionState, Start, StateGuard};

@@ -4,6 +4,7 @@ mod address;
 mod describe;
 mod front;
 pub(crate) mod health;
+mod routes;
 mod run;
 mod settings;
 
@@ -16,8 +17,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 pub use address::Address;
-pub(crate) use describe::{Description, default_name};
-pub(crate) use front::{Front, Paths};
+pub(crate) use routes::{Routes, Workers};
 pub use run::SetupError;
 pub(crate) use run::{Built, run};
 pub use settings::{Settings, SettingsError};

@@ -13,6 +13,7 @@ pub(crate) use caller::Caller;
 pub use cookie::SessionCookie;
 pub use extract::Start;
 pub(crate) use extract::closed_session;
+pub(crate) use handle::unknown_session;
 pub use handle::{Session, StateGuard};
 pub(crate) use record::{Phase, Record, Replayable};
 pub(crate) use store::{Limits, Locked, Store};

@@ -5,17 +5,17 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use axum::routing::{MethodRouter, post};
-use axum::{Extension, Json, Router};
+use axum::{Json, Router};
 
 use super::{ResourcesServer, Tool, Tools, close, seed, tools, verify};
-use crate::body::{Body, BodyLimit};
-use crate::errors::{method_not_allowed, not_found};
-use crate::http::{get_alone, json_reply};
-use crate::serve::{Built, Description, Front, Paths, Settings, SetupError, default_name, health, run};
+use crate::body::Body;
+use crate::http::{get_alone, metrics_reply};
+use crate::mcp;
+use crate::metrics::AggregateMetricsRequest;
+use crate::serve::{Built, Routes, Settings, SetupError, Workers, health, run};
 use crate::session::{SessionCookie, Store, keeps_state};
-use crate::{mcp, metrics};
 
 /// What the endpoints share.
 pub(crate) struct Core<E: ResourcesServer> {
@@ -64,34 +64,21 @@ impl<E: ResourcesServer> Core<E> {
 pub struct ResourcesApp<E: ResourcesServer> {
     server: Arc<E>,
     tools: Tools<E>,
-    routes: Router,
-    paths: Paths,
-    starts: Vec<String>,
-    ends: Vec<String>,
+    routes: Routes,
     settings: Option<Settings>,
     over_mcp: bool,
-    problems: Vec<String>,
 }
 
 impl<E: ResourcesServer> ResourcesApp<E> {
     /// A server without tools. Its settings come from the environment, unless [`settings`](Self::settings) is called.
     pub fn new(server: E) -> Self {
-        let mut paths = Paths::new();
-        for path in ["/close_session", "/verify", "/aggregate_metrics", "/reverify_mode"] {
-            paths.insert(path.into(), false);
-        }
-        paths.insert("/seed_session".into(), true);
-        paths.extend(health::PATHS.map(|path| (path.into(), false)));
+        let others = ["/close_session", "/verify", "/aggregate_metrics", "/reverify_mode"];
         Self {
             server: Arc::new(server),
             tools: Tools::new(),
-            routes: Router::new(),
-            paths,
-            starts: Vec::new(),
-            ends: Vec::new(),
+            routes: Routes::beside("/seed_session", &others, mcp::is_mcp),
             settings: None,
             over_mcp: false,
-            problems: Vec::new(),
         }
     }
 
@@ -109,9 +96,9 @@ impl<E: ResourcesServer> ResourcesApp<E> {
         let is_name = !name.is_empty()
             && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
         if !is_name {
-            self.problems.push(format!("the tool's name {name:?} must be of letters, digits, '_' and '-'"));
+            self.routes.refuse(format!("the tool's name {name:?} must be of letters, digits, '_' and '-'"));
         }
-        self.claim(format!("/{name}"), false);
+        self.routes.claim(&format!("/{name}"), false);
         self.tools.add(name, description, tool);
         self
     }
@@ -119,29 +106,21 @@ impl<E: ResourcesServer> ResourcesApp<E> {
     /// Adds a route of the author's own. Its handler may take [`Session<E::State>`](crate::Session) as an extractor: 404 if
     /// that is unknown, and the reply sets the cookie if the handler used it.
     pub fn route(mut self, path: &str, handlers: MethodRouter) -> Self {
-        if self.claim(path.to_owned(), false) {
-            self.routes = self.routes.route(path, handlers);
-        }
+        self.routes.add(path, handlers);
         self
     }
 
     /// The same for a further start route: its handler takes [`Start<E::State>`](crate::Start) and opens the session.
     /// Every reply sets the session cookie.
     pub fn start_route(mut self, path: &str, handlers: MethodRouter) -> Self {
-        if self.claim(path.to_owned(), true) {
-            self.routes = self.routes.route(path, handlers);
-            self.starts.push(path.to_owned());
-        }
+        self.routes.add_start(path, handlers);
         self
     }
 
     /// The same for a further end route: its handler calls [`Session::end`](crate::Session::end). The gateway is told of the route by
     /// `--describe`.
     pub fn end_route(mut self, path: &str, handlers: MethodRouter) -> Self {
-        if self.claim(path.to_owned(), false) {
-            self.routes = self.routes.route(path, handlers);
-            self.ends.push(path.to_owned());
-        }
+        self.routes.add_end(path, handlers);
         self
     }
 
@@ -156,20 +135,6 @@ impl<E: ResourcesServer> ResourcesApp<E> {
     pub fn settings(mut self, settings: Settings) -> Self {
         self.settings = Some(settings);
         self
-    }
-
-    /// Notes a path; `false` if it is taken.
-    fn claim(&mut self, path: String, starts: bool) -> bool {
-        let problem = if !path.starts_with('/') {
-            format!("the route {path:?} must begin with '/'")
-        } else if mcp::is_mcp(&path) || self.paths.contains_key(&path) {
-            format!("the route {path} is there already")
-        } else {
-            self.paths.insert(path, starts);
-            return true;
-        };
-        self.problems.push(problem);
-        false
     }
 
     /// Serves until SIGTERM or SIGINT, where the environment or the arguments say; with `--describe`, prints what the
@@ -190,14 +155,9 @@ impl<E: ResourcesServer> ResourcesApp<E> {
     }
 
     /// Puts it together.
-    pub(crate) fn built(mut self) -> Result<Built, SetupError> {
-        if !self.problems.is_empty() {
-            return Err(SetupError::Routes(self.problems.join("; ")));
-        }
-        let mut settings = match self.settings.take() {
-            Some(settings) => settings,
-            None => Settings::from_env(&default_name(E::CLASS))?,
-        };
+    pub(crate) fn built(self) -> Result<Built, SetupError> {
+        self.routes.check()?;
+        let mut settings = Settings::given(self.settings, E::CLASS)?;
         settings.expose_tools_over_mcp |= self.over_mcp && !settings.block.contains_key(Settings::OVER_MCP);
         let cookie = settings.cookie(E::CLASS);
         let mcp = mcp::Exposed::of(&settings, &cookie, &self.tools)?;
@@ -207,27 +167,13 @@ impl<E: ResourcesServer> ResourcesApp<E> {
             Box::pin(async move { server.release(id, state, why).await }) as _
         });
         let store = Store::new(settings.limits(), hook);
-        let limit = BodyLimit(settings.max_body_bytes);
-        let description = self.description(&settings, &cookie);
-        let num_workers = settings.num_workers;
-        let (server, tools) = (self.server, self.tools);
-        let core = Arc::new(Core { server, store: store.clone(), cookie: cookie.clone(), tools, mcp });
-        let router = self.routes.layer(Extension(core.store.clone())).merge(protocol(&core));
-        let router = router.fallback(not_found).method_not_allowed_fallback(method_not_allowed);
-        let front = Front::new(router, cookie, self.paths, limit);
-        Ok(Built::new(front, description, num_workers, store))
-    }
-
-    fn description(&self, settings: &Settings, cookie: &SessionCookie) -> Description {
-        Description {
-            kind: "resources",
-            session_cookie: cookie.name().to_owned(),
-            session_start_routes: self.starts.clone(),
-            session_end_routes: self.ends.clone(),
+        let workers = Workers {
             routes_sessions_to_owner: E::ROUTES_SESSIONS_TO_OWNER,
             multiple_workers_unsupported_reason: self.server.multiple_workers_unsupported_reason(),
-            is_forgeable: settings.session_secret.is_none(),
-        }
+        };
+        let (server, tools) = (self.server, self.tools);
+        let core = Arc::new(Core { server, store: store.clone(), cookie: cookie.clone(), tools, mcp });
+        Ok(self.routes.built(protocol(&core), workers, &settings, cookie, store))
     }
 }
 
@@ -251,19 +197,16 @@ fn protocol<E: ResourcesServer>(core: &Arc<Core<E>>) -> Router {
 
 async fn aggregate_metrics<E: ResourcesServer>(
     State(core): State<Arc<Core<E>>>,
-    Body(request): Body<metrics::AggregateMetricsRequest>,
+    Body(request): Body<AggregateMetricsRequest>,
 ) -> Response {
-    match metrics::aggregate(&request.verify_responses, core.server.metrics()) {
-        Ok(metrics) => json_reply(&metrics),
-        Err(error) => error.into_response(),
-    }
+    metrics_reply(&request, core.server.metrics())
 }
 
 impl<E: ResourcesServer> fmt::Debug for ResourcesApp<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ResourcesApp")
             .field("tools", &self.tools)
-            .field("paths", &self.paths)
+            .field("routes", &self.routes)
             .finish_non_exhaustive()
     }
 }

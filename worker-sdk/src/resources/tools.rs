@@ -9,7 +9,6 @@ use axum::response::{IntoResponse, Response};
 use futures_util::future::BoxFuture;
 use indexmap::IndexMap;
 use schemars::Schema;
-use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -17,7 +16,7 @@ use super::app::Core;
 use super::{ResourcesServer, Tool};
 use crate::body::from_value;
 use crate::errors::{Failure, Invalid};
-use crate::http::{collect_object, json_text_reply};
+use crate::http::{collect_object, json_text_reply, to_json};
 use crate::session::{Caller, Session};
 
 /// Why a tool's call gave no result.
@@ -84,12 +83,6 @@ impl<E: ResourcesServer> ErasedTool<E> {
     pub(crate) fn takes_arguments(&self) -> bool {
         self.schema.is_some()
     }
-}
-
-/// A reply's JSON.
-pub(crate) fn to_json(value: &impl Serialize) -> Result<Box<RawValue>, Failure> {
-    serde_json::value::to_raw_value(value)
-        .map_err(|error| Failure::fault(format!("the reply cannot be written as JSON: {error}")))
 }
 
 /// A server's tools by name, in the order in which they were added.

@@ -14,11 +14,10 @@ use serde_json::value::RawValue;
 
 use super::ResourcesServer;
 use super::app::Core;
-use super::tools::to_json;
 use crate::Failure;
-use crate::body::{Fields, fields, from_fields};
+use crate::body::{Fields, fields};
 use crate::errors::Invalid;
-use crate::http::{collect_bytes, json_text_reply};
+use crate::http::{collect_bytes, json_text_reply, to_json, two_parts};
 use crate::session::{Caller, Phase, Record, Released, Replayable, Session};
 
 /// The fields of the protocol itself.
@@ -68,14 +67,7 @@ pub(super) async fn verify<E: ResourcesServer>(
 impl<E: ResourcesServer> Core<E> {
     /// The body, typed. The conversation is echoed from its bytes and not from this.
     fn verify_request(&self, fields: &Fields<'_>) -> Result<VerifyRequest<E::Verify>, Invalid> {
-        let own = fields.iter().filter(|(name, _)| ![PARAMS, RESPONSE].contains(&name.as_ref()));
-        let own: Fields<'_> = own.map(|(name, value)| (name.clone(), value.clone())).collect();
-        let body = from_fields(&own, &["body"]);
-        let (mut conversation, body) = match (from_fields::<Conversation>(fields, &["body"]), body) {
-            (Ok(conversation), Ok(body)) => (conversation, body),
-            (Err(one), Ok(_)) | (Ok(_), Err(one)) => return Err(one),
-            (Err(first), Err(second)) => return Err(first.and(second)),
-        };
+        let (mut conversation, body): (Conversation, _) = two_parts(fields, &[PARAMS, RESPONSE])?;
         self.restore_tool_names(&mut conversation.response);
         Ok(VerifyRequest {
             responses_create_params: conversation.responses_create_params,
@@ -113,7 +105,7 @@ impl<E: ResourcesServer> Core<E> {
         let Some(record) = self.store.find(caller.id()) else { return lost() };
         let digest = digest(bytes);
         // A repeat waits for the first one's verdict.
-        let _one_at_a_time = record.verifying.lock().await;
+        let _one_at_a_time = record.in_turn.lock().await;
         if let Some(earlier) = replayed(&record, &digest).await {
             caller.uses();
             return Ok(earlier);
@@ -122,14 +114,26 @@ impl<E: ResourcesServer> Core<E> {
             return lost();
         }
         let session = Session::new(caller.clone(), record.clone(), self.store.clone());
+        let life = session.life();
         let verdict = self.verdict(session, request).await?;
-        self.settle(caller, &record, Replayable { request: digest, reply: verdict.clone() }).await;
+        let remembered = Replayable { request: digest, reply: verdict.clone() };
+        self.settle(caller, &record, life, remembered).await;
         Ok(verdict)
     }
 
     /// Remembers a verdict, and ends the session unless a close will follow.
-    async fn settle(self: &Arc<Self>, caller: &Caller, record: &Arc<Record<E::State>>, verdict: Replayable) {
+    async fn settle(
+        self: &Arc<Self>,
+        caller: &Caller,
+        record: &Arc<Record<E::State>>,
+        life: u32,
+        verdict: Replayable,
+    ) {
         let mut locked = self.store.lock_record(record.clone()).await;
+        // A seed came meanwhile: what it began goes on.
+        if record.life() != life {
+            return;
+        }
         locked.inner.replayable = Some(verdict);
         let stays = caller.is_kept_open() || locked.inner.episode.is_some();
         if record.phase() == Phase::Open && !stays {

@@ -10,7 +10,9 @@ use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
-use super::{Description, Front, ServeError, SettingsError, serve_until_stopped};
+use super::describe::Description;
+use super::front::Front;
+use super::{ServeError, SettingsError, serve_until_stopped};
 use crate::session::Store;
 
 /// A server that is put together.

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use super::describe::default_name;
 use crate::session::{Limits, SessionCookie};
 
 /// How long an ended session is remembered: NeMo Gym's `session_close_retry_window_seconds`.
@@ -109,6 +110,17 @@ impl Settings {
     /// If a variable does not hold what it should.
     pub fn from_env(default_name: &str) -> Result<Self, SettingsError> {
         Self::read(default_name, |name| std::env::var(name).ok())
+    }
+
+    /// The given ones, or else what the environment says to a server of that class.
+    ///
+    /// # Errors
+    /// If a variable does not hold what it should.
+    pub(crate) fn given(given: Option<Self>, class: &str) -> Result<Self, SettingsError> {
+        match given {
+            Some(settings) => Ok(settings),
+            None => Self::from_env(&default_name(class)),
+        }
     }
 
     pub(super) fn read(

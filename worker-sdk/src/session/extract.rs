@@ -52,9 +52,9 @@ impl<S: SessionState> Start<S> {
         let mut locked = self.store.lock(self.caller.id()).await;
         locked.may_start_anew()?;
         locked.open(state, None);
-        let record = locked.record.clone();
+        let session = Session::new(self.caller, locked.record.clone(), self.store);
         drop(locked);
-        Ok(Session::new(self.caller, record, self.store))
+        Ok(session)
     }
 }
 

@@ -18,11 +18,19 @@ pub struct Session<S: Send + 'static> {
     caller: Caller,
     record: Arc<Record<S>>,
     store: Arc<Store<S>>,
+    /// The session's life that this belongs to: not to what a later start opens under the same ID.
+    life: u32,
 }
 
 impl<S: Send + 'static> Session<S> {
     pub(crate) fn new(caller: Caller, record: Arc<Record<S>>, store: Arc<Store<S>>) -> Self {
-        Self { caller, record, store }
+        let life = record.life();
+        Self { caller, record, store, life }
+    }
+
+    /// Which of the session's lives it belongs to.
+    pub(crate) fn life(&self) -> u32 {
+        self.life
     }
 
     /// The session ID: `resources_session_id` of an episode, else that of its cookie.
@@ -36,11 +44,12 @@ impl<S: Send + 'static> Session<S> {
     /// A handler that takes the lock again while it holds the guard waits for itself.
     ///
     /// # Errors
-    /// 404 if the session has ended since the request came in.
+    /// 404 if the session has ended, or begun anew, since the request came in.
     pub async fn state(&self) -> Result<StateGuard<'_, S>, Failure> {
         self.caller.uses();
         let inner = self.record.inner.clone().lock_owned().await;
-        OwnedMutexGuard::try_map(inner, |inner| inner.state.as_mut())
+        let is_mine = self.record.life() == self.life;
+        OwnedMutexGuard::try_map(inner, |inner| inner.state.as_mut().filter(|_| is_mine))
             .map(|state| StateGuard { state, session: PhantomData })
             .map_err(|_ended| unknown_session(&self.record.id))
     }
@@ -51,7 +60,7 @@ impl<S: Send + 'static> Session<S> {
         self.caller.uses();
         self.caller.ends();
         let locked = self.store.lock_record(self.record.clone()).await;
-        if self.record.phase() == Phase::Open {
+        if self.record.phase() == Phase::Open && self.record.life() == self.life {
             locked.end(Phase::Ended, Released::Ended).await;
         }
     }
@@ -107,7 +116,7 @@ impl<S: fmt::Debug> fmt::Debug for StateGuard<'_, S> {
 pub(crate) fn unknown_session(id: &str) -> Failure {
     let id = super::store::shortened(id);
     Failure::not_found(format!(
-        "unknown session {id}...: it was not seeded here, or has ended; seed a session and send its cookie along"
+        "unknown session {id}...: it was not begun here, or has ended; begin one and send its cookie along"
     ))
     .with_code("unknown_session")
 }

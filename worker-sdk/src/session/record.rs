@@ -1,7 +1,7 @@
 //! What is kept of one session.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use gym_wire::message::{EpisodeId, SeedSessionResponse};
 use serde_json::value::RawValue;
@@ -27,12 +27,14 @@ pub(crate) struct Record<S> {
     pub(crate) id: Arc<str>,
     /// A copy of what `inner` says, to be read without its lock; written within it.
     phase: AtomicU8,
+    /// How often it was opened; written within the lock. Whoever began in one life has no part in the next.
+    life: AtomicU32,
     /// Milliseconds since the store was made.
     last_use: AtomicU64,
     /// The session's lock: its seeds, its close and whoever uses its state run one at a time.
     pub(crate) inner: Arc<Mutex<Inner<S>>>,
-    /// One verify at a time, so that a repeated one meets the first one's verdict. It does not hold the state.
-    pub(crate) verifying: Mutex<()>,
+    /// One verify, or one step, at a time, so that a repeated one meets the first one's reply. It does not hold the state.
+    pub(crate) in_turn: Mutex<()>,
 }
 
 /// What the session's lock protects.
@@ -63,9 +65,10 @@ impl<S> Record<S> {
         Self {
             id,
             phase: AtomicU8::new(Phase::Fresh as u8),
+            life: AtomicU32::new(0),
             last_use: AtomicU64::new(now),
             inner: Arc::new(Mutex::new(inner)),
-            verifying: Mutex::new(()),
+            in_turn: Mutex::new(()),
         }
     }
 
@@ -75,9 +78,10 @@ impl<S> Record<S> {
         Self {
             id,
             phase: AtomicU8::new(Phase::Open as u8),
+            life: AtomicU32::new(0),
             last_use: AtomicU64::new(0),
             inner: Arc::new(Mutex::new(inner)),
-            verifying: Mutex::new(()),
+            in_turn: Mutex::new(()),
         }
     }
 
@@ -93,6 +97,17 @@ impl<S> Record<S> {
     /// Must be called within the session's lock.
     pub(crate) fn set_phase(&self, phase: Phase) {
         self.phase.store(phase as u8, Ordering::Release);
+    }
+
+    /// Which of its lives it is in.
+    pub(crate) fn life(&self) -> u32 {
+        self.life.load(Ordering::Acquire)
+    }
+
+    /// Must be called within the session's lock.
+    pub(crate) fn begin_life(&self) {
+        self.life.fetch_add(1, Ordering::AcqRel);
+        self.set_phase(Phase::Open);
     }
 
     pub(crate) fn touch(&self, now: u64) {

@@ -167,7 +167,7 @@ impl<S: Send + 'static> Locked<S> {
         let inner = &mut *self.inner;
         let before = inner.state.replace(state);
         (inner.episode, inner.seeded, inner.replayable) = (episode, None, None);
-        self.record.set_phase(Phase::Open);
+        self.record.begin_life();
         if let Some(before) = before {
             let release = self.hook(before, Released::Restarted);
             self.store.releases.spawn(release);

@@ -205,3 +205,16 @@ async fn a_stop_releases_what_is_open() {
     store.shut_down().await;
     assert_eq!(taken(&releases), [("b".into(), 2, Released::Shutdown)]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_handle_of_an_earlier_life_has_no_part_in_the_next() {
+    let (store, releases) = store();
+    open(&store, "a", 1).await;
+    let before = session(&store, "a").unwrap();
+    open(&store, "a", 2).await;
+    assert_eq!(before.state().await.unwrap_err().status(), 404);
+    before.end().await;
+    assert_eq!(*session(&store, "a").unwrap().state().await.unwrap(), 2);
+    settle().await;
+    assert_eq!(taken(&releases), [("a".into(), 1, Released::Restarted)]);
+}
