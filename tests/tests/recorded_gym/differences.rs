@@ -2,6 +2,7 @@
 //!
 //! A difference that is not here fails the replay, and so does one that is here and does not occur.
 
+mod blackjack;
 mod counter;
 mod mcp;
 mod shared;
@@ -63,8 +64,14 @@ impl Case<'_> {
 type Place = Option<(&'static str, Option<&'static str>)>;
 
 /// The table. Of several entries that cover a difference the first counts.
-const DIFFERENCES: &[&[Difference]] =
-    &[counter::DIFFERENCES, verify::DIFFERENCES, mcp::DIFFERENCES, weather::DIFFERENCES, shared::DIFFERENCES];
+const DIFFERENCES: &[&[Difference]] = &[
+    counter::DIFFERENCES,
+    verify::DIFFERENCES,
+    mcp::DIFFERENCES,
+    weather::DIFFERENCES,
+    blackjack::DIFFERENCES,
+    shared::DIFFERENCES,
+];
 
 /// The differences of one recording, and which of them occurred.
 #[derive(Debug)]

@@ -61,10 +61,13 @@ struct Report {
 impl Replay {
     async fn run(self) {
         let recording = Recording::read(self.recording);
-        let server = Server::start(self.example, &recording.server).await;
+        let mut server = Server::start(self.example, &recording.server).await;
         let mut differences = Differences::of(self.recording);
         let mut report = Report::default();
         for scenario in &recording.scenarios {
+            if scenario.fresh {
+                server = Server::start(self.example, &recording.server).await;
+            }
             let mut player = Player::new(server.socket(), recording.server.cookie());
             for step in &scenario.steps {
                 let played = player.play(step).await;

@@ -40,6 +40,9 @@ pub(crate) struct Recorded {
 pub(crate) struct Scenario {
     /// Its name.
     pub(crate) scenario: String,
+    /// Whether the server is started anew before.
+    #[serde(default)]
+    pub(crate) fresh: bool,
     /// Its steps.
     pub(crate) steps: Vec<Step>,
 }

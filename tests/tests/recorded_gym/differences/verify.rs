@@ -9,8 +9,10 @@ const COUNTER: &[&str] = &["counter"];
 /// How far two floats may be apart, by the larger: two bits of the last.
 const LAST_BITS: f64 = 4.0 * f64::EPSILON;
 
-const DEEP_ERROR: &str = "What is wrong in the middle of a conversation is refused with the same status, and with other \
-                          words than those of pydantic's unions.";
+pub(super) const DEEP_ERROR: &str = "What is wrong in the middle of a conversation is refused with the same status, and \
+                                     with other words than those of pydantic's unions.";
+pub(super) const KEPT: &str = "Items, tools and parameters that the SDK does not know are kept as they came: a newer \
+                               model may write them. Gym refuses them.";
 
 pub(super) const DIFFERENCES: &[Difference] = &[
     Difference {
@@ -29,8 +31,7 @@ pub(super) const DIFFERENCES: &[Difference] = &[
             ),
         ]),
         what: &["status", "body"],
-        reason: "Items, tools and parameters that the SDK does not know are kept as they came: a newer model may write \
-                 them. Gym refuses them.",
+        reason: KEPT,
     },
     Difference {
         recordings: COUNTER,
@@ -75,7 +76,7 @@ pub(super) const DIFFERENCES: &[Difference] = &[
         reason: "An item without a type is echoed without one. Gym takes this one for a list of MCP tools.",
     },
     Difference {
-        recordings: COUNTER,
+        recordings: &["counter", "blackjack"],
         steps: Steps::Where(is_in_the_last_bits),
         what: &["body/agent_metrics", "body/repeat_level_metrics"],
         reason: "Student's t is computed by other steps than SciPy's: the bounds of an interval may differ in the last \
