@@ -54,8 +54,8 @@ struct Report {
     different: usize,
     unlisted: String,
     listed: String,
-    /// How many requests differ for each reason.
-    reasons: BTreeMap<&'static str, usize>,
+    /// How many requests differ for each reason, and how many for that one alone.
+    reasons: BTreeMap<&'static str, (usize, usize)>,
 }
 
 impl Replay {
@@ -95,8 +95,11 @@ impl Report {
                 }
             }
         }
+        let is_alone = reasons.len() == 1 && unlisted.is_empty();
         for reason in reasons {
-            *self.reasons.entry(reason).or_default() += 1;
+            let (requests, alone) = self.reasons.entry(reason).or_default();
+            *requests += 1;
+            *alone += usize::from(is_alone);
         }
         for (lines, all) in [(unlisted, &mut self.unlisted), (listed, &mut self.listed)] {
             if !lines.is_empty() {
@@ -109,8 +112,8 @@ impl Report {
         let Self { requests, different, unlisted, listed, reasons } = self;
         let same = requests - different;
         println!("{}: {requests} requests, {same} the same, {different} different", replay.recording);
-        for (reason, requests) in reasons {
-            println!("{requests:5}  {reason}");
+        for (reason, (requests, alone)) in reasons {
+            println!("{requests:5} ({alone} for this alone)  {reason}");
         }
         if std::env::var_os("GYM_REPLAY_LIST").is_some() {
             println!("different as listed:\n{listed}");

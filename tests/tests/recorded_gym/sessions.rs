@@ -75,3 +75,74 @@ fn has_ended(answer: &Answer) -> bool {
     let reply: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     reply["terminated"] == true || reply["truncated"] == true
 }
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use http::HeaderMap;
+    use serde_json::json;
+
+    use super::*;
+
+    const SECRET: &str = "Counter___counter";
+
+    fn request(path: &str, body: &Value) -> Request {
+        let request = json!({"method": "POST", "path": path, "headers": {}, "json": body});
+        serde_json::from_value(request).expect("a request")
+    }
+
+    fn answer(status: u16, body: &Value, sets: Option<&str>) -> Answer {
+        let mut headers = HeaderMap::new();
+        if let Some(id) = sets {
+            let cookie = format!("{SECRET}={}; path=/", cookie::value(SECRET, id));
+            headers.insert("set-cookie", cookie.parse().expect("a value"));
+        }
+        Answer { status, headers, body: Bytes::from(body.to_string()), trailers: None }
+    }
+
+    /// Whether `a` is open after these requests that name it: path, body, status, and the reply.
+    fn is_open(requests: &[(&str, Value, u16, Value)]) -> bool {
+        let mut sessions = Sessions::default();
+        for (path, body, status, reply) in requests {
+            let sets = (*status == 200).then_some("a");
+            sessions.note(&request(path, body), Some("a".into()), &answer(*status, reply, sets), SECRET);
+        }
+        sessions.is_open(Some(&"a".to_owned()))
+    }
+
+    #[test]
+    fn a_session_is_open_from_its_start_to_its_end() {
+        let seed = || ("/seed_session", json!({}), 200, json!({}));
+        let episode = || ("/ng-rollout/r-1/seed_session", json!({"resources_session_id": "a"}), 200, json!({}));
+        let verify = || ("/verify", json!({}), 200, json!({}));
+        let close = |id: &str| ("/close_session", json!({"resources_session_id": id}), 200, json!({}));
+        let step = |ended: bool| ("/step", json!({}), 200, json!({"terminated": ended, "truncated": false}));
+        assert!(!is_open(&[]));
+        assert!(is_open(&[seed()]));
+        assert!(!is_open(&[("/seed_session", json!({}), 422, json!({}))]));
+        assert!(!is_open(&[seed(), verify()]));
+        assert!(is_open(&[seed(), ("/verify", json!({}), 422, json!({}))]));
+        assert!(is_open(&[seed(), verify(), seed()]));
+        assert!(is_open(&[episode(), verify()]));
+        assert!(!is_open(&[episode(), verify(), close("a")]));
+        assert!(is_open(&[episode(), close("b")]));
+        assert!(!is_open(&[seed(), ("/close_session", json!({}), 200, json!({}))]));
+        let reset = || ("/reset", json!({}), 200, json!({}));
+        assert!(is_open(&[reset(), step(false)]));
+        assert!(!is_open(&[reset(), step(true)]));
+    }
+
+    #[test]
+    fn a_request_names_a_session_by_cookie_or_token() {
+        let named = |path: &str, header: &str, value: String| {
+            named(&request(path, &json!({})), &[(header.to_owned(), value)], SECRET)
+        };
+        let line = |secret| format!("x=y; {SECRET}={}", cookie::value(secret, "a"));
+        assert_eq!(named("/verify", "cookie", line(SECRET)).as_deref(), Some("a"));
+        assert_eq!(named("/verify", "cookie", line("another")), None);
+        assert_eq!(named("/mcp", "cookie", line(SECRET)), None);
+        let token = |secret| cookie::token(secret, "a", None);
+        assert_eq!(named("/mcp", TOKEN, token(SECRET)).as_deref(), Some("a"));
+        assert_eq!(named("/mcp", TOKEN, token("another")), None);
+    }
+}

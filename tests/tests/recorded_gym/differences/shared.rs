@@ -47,7 +47,7 @@ fn uses_no_session(case: &Case<'_>, found: &Found) -> bool {
 }
 
 /// Whether what came is what was sent, and pydantic's is but a default, the same number, or nothing.
-fn is_echo(case: &Case<'_>, found: &Found) -> bool {
+pub(super) fn is_echo(case: &Case<'_>, found: &Found) -> bool {
     let sent = found.what.strip_prefix("body").and_then(|at| case.step.request.json.as_ref()?.pointer(at));
     let is_alike = match (&found.want, &found.got) {
         (Some(want), None) => is_default(&found.what, want),
