@@ -1,6 +1,7 @@
 //! The rule and the table: what a request costs, among how many sessions, and what a million of them weigh.
 //!
-//! `cargo bench -p gym-gateway --bench session`; the resident memory is printed before criterion's figures.
+//! `cargo bench -p gym-gateway --bench session`; printed before criterion's figures: the resident memory, and the table
+//! and the decision among 1,000, 100,000 and 1,000,000 sessions side by side.
 
 // What fails here fails the benchmark, as in a test.
 #![allow(clippy::expect_used)]
@@ -10,7 +11,7 @@ use std::{hint::black_box, time::Duration};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use gym_gateway::{
     config::{Kind, Launch, Listen, ServerConfig, ServerSettings},
-    session::{Dispatch, Named, Reply, Rule, SessionTable},
+    session::{Dispatch, Named, Reply, Route, Rule, SessionId, SessionTable},
     worker_id::WorkerId,
 };
 use gym_wire::cookie::SessionCookieKey;
@@ -66,12 +67,26 @@ impl Bench {
         }
     }
 
-    fn settle(&self, named: &Named, route: gym_gateway::session::Route) {
+    fn settle(&self, named: &Named, route: Route) {
         let sent = self.table.dispatch(named, route, 0, &mut |_| self.least());
         let Ok(Dispatch::To(mut ticket)) = sent else { panic!("{sent:?}") };
         let reply =
             Reply { status: StatusCode::OK, cookie: named.session.clone(), sets_cookie: true, says: None };
         black_box(self.table.reply(&mut ticket, &reply, 0));
+        self.table.finish(ticket, 0);
+    }
+
+    /// What the proxy does with a request's head until it knows the worker, and the request's end.
+    fn decide(&self, head: &HeaderMap) {
+        let route = self.rule.route(&Method::POST, "/increment");
+        let expect = |id: &SessionId| self.table.expect(id);
+        let named = self.rule.name_expecting(route, head, None, None, UNIX, expect).expect("no refusal");
+        self.give_back(&named, route);
+    }
+
+    fn give_back(&self, named: &Named, route: Route) {
+        let sent = self.table.dispatch(named, route, 0, &mut |_| None);
+        let Ok(Dispatch::To(ticket)) = sent else { panic!("{sent:?}") };
         self.table.finish(ticket, 0);
     }
 
@@ -130,32 +145,88 @@ fn memory(_: &mut Criterion) {
     bench.ids.clear();
 }
 
-fn requests(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("session");
-    for (sessions, label) in [(1_000, "1k"), (1_000_000, "1M")] {
+const SIZES: [(usize, &str); 3] = [(1_000, "1k"), (100_000, "100k"), (1_000_000, "1M")];
+
+/// A table with requests for it, each of a session at random.
+struct Load {
+    label: &'static str,
+    bench: Bench,
+    route: Route,
+    heads: Vec<HeaderMap>,
+    names: Vec<Named>,
+    next: usize,
+}
+
+impl Load {
+    fn new((sessions, label): (usize, &'static str)) -> Self {
         let bench = Bench::filled(sessions);
         let route = bench.rule.route(&Method::POST, "/increment");
         let heads = bench.heads(200_000);
-        let names: Vec<Named> = heads
-            .iter()
-            .map(|head| bench.rule.name(route, head, None, None, UNIX).expect("no body, no refusal"))
-            .collect();
-        let mut next = 0;
-        let mut at = || {
-            next = (next + 1) % heads.len();
-            next
-        };
+        let name = |head| bench.rule.name(route, head, None, None, UNIX).expect("no body, no refusal");
+        let names = heads.iter().map(name).collect();
+        Self { label, bench, route, heads, names, next: 0 }
+    }
+
+    fn next(&mut self) -> usize {
+        self.next = (self.next + 1) % self.heads.len();
+        self.next
+    }
+
+    fn table(&mut self) {
+        let at = self.next();
+        self.bench.settle(&self.names[at], self.route);
+    }
+
+    fn decision(&mut self) {
+        let at = self.next();
+        self.bench.decide(&self.heads[at]);
+    }
+}
+
+/// One measured request.
+type Work = fn(&mut Load);
+
+/// Of the thread that asks: what other processes on a busy machine take does not count.
+fn processor_time() -> Duration {
+    nix::time::clock_gettime(nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID).expect("Linux").into()
+}
+
+/// Prints what the sizes cost beside each other: medians of rounds in turn, so that a change of the machine's speed
+/// meets all of them alike.
+fn side_by_side(_: &mut Criterion) {
+    const ROUNDS: usize = 31;
+    const EACH: u32 = 10_000;
+    let mut loads = SIZES.map(Load::new);
+    let works: [(&str, Work); 2] = [
+        ("table: dispatch, reply, finish", Load::table),
+        ("decision: route, name, dispatch, finish", Load::decision),
+    ];
+    for (what, work) in works {
+        let mut times: [Vec<Duration>; SIZES.len()] = Default::default();
+        for _ in 0..ROUNDS {
+            for (load, times) in loads.iter_mut().zip(&mut times) {
+                let start = processor_time();
+                (0..EACH).for_each(|_| work(load));
+                times.push((processor_time() - start) / EACH);
+            }
+        }
+        for (load, times) in loads.iter().zip(&mut times) {
+            times.sort_unstable();
+            println!("{what}, among {}: {:?} of processor time", load.label, times[ROUNDS / 2]);
+        }
+    }
+}
+
+fn requests(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("session");
+    for size in SIZES {
+        let mut load = Load::new(size);
+        let label = load.label;
         group.bench_function(format!("table: dispatch, reply, finish, among {label}"), |bencher| {
-            bencher.iter(|| bench.settle(&names[at()], route));
+            bencher.iter(|| load.table());
         });
         group.bench_function(format!("decision: route, name, dispatch, finish, among {label}"), |bencher| {
-            bencher.iter(|| {
-                let route = bench.rule.route(&Method::POST, "/increment");
-                let named = bench.rule.name(route, &heads[at()], None, None, UNIX).expect("no refusal");
-                let sent = bench.table.dispatch(&named, route, 0, &mut |_| None);
-                let Ok(Dispatch::To(ticket)) = sent else { panic!("{sent:?}") };
-                bench.table.finish(ticket, 0);
-            });
+            bencher.iter(|| load.decision());
         });
     }
     group.finish();
@@ -217,6 +288,6 @@ fn seeds(criterion: &mut Criterion) {
 criterion_group! {
     name = benches;
     config = Criterion::default().measurement_time(Duration::from_secs(3)).warm_up_time(Duration::from_secs(1)).sample_size(30);
-    targets = memory, requests, heads, seeds
+    targets = memory, side_by_side, requests, heads, seeds
 }
 criterion_main!(benches);

@@ -18,10 +18,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+/// Every state that was released, and why.
+type Releases = Arc<Mutex<Vec<(String, Released)>>>;
+
 /// Keeps a word for each session; the reward is 1 for who names it.
 #[derive(Default)]
 struct Vault {
-    released: Arc<Mutex<Vec<(String, Released)>>>,
+    released: Releases,
 }
 
 #[derive(Deserialize)]
@@ -127,7 +130,7 @@ async fn broken() -> Result<()> {
     Err(std::io::Error::other("the disk is on fire").into())
 }
 
-fn server(settings: Settings) -> (Client, Arc<Mutex<Vec<(String, Released)>>>) {
+fn server(settings: Settings) -> (Client, Releases) {
     let vault = Vault::default();
     let released = vault.released.clone();
     let begin = async |start: Start<Kept>, Json(word): Json<Word>| -> Result<Json<String>> {
@@ -148,7 +151,7 @@ fn server(settings: Settings) -> (Client, Arc<Mutex<Vec<(String, Released)>>>) {
     (Client::new(router), released)
 }
 
-fn vault() -> (Client, Arc<Mutex<Vec<(String, Released)>>>) {
+fn vault() -> (Client, Releases) {
     server(Settings::new("vault"))
 }
 

@@ -24,7 +24,7 @@ use super::{
     state::ServerState,
     tunnel::Tunnel,
 };
-use crate::session::{Route, StepWatch};
+use crate::session::{Route, SessionId, StepWatch};
 
 /// What one request is served with.
 pub(super) struct Exchange<'a> {
@@ -63,7 +63,9 @@ impl Exchange<'_> {
         let route = if head.is_upgrade() { self.route.upgraded() } else { self.route };
 
         let name = |head: &Head| {
-            self.server.rule.name(route, head.headers(), query, naming.as_deref(), super::Clock::unix())
+            let (server, unix) = (self.server, super::Clock::unix());
+            let expect = |id: &SessionId| server.sessions.expect(id);
+            server.rule.name_expecting(route, head.headers(), query, naming.as_deref(), unix, expect)
         };
         let mut dispatcher = Dispatcher::new(self, route);
         let (mut named, mut settlement) = dispatcher.wait(|| name(&head)).await?;

@@ -81,17 +81,23 @@ impl SessionCookie {
         self.keys.is_some()
     }
 
-    /// The ID in a request's cookie, checked if the secret is known.
-    pub(super) fn id_in_request(&self, headers: &HeaderMap, unix: u64) -> Option<SessionId> {
+    /// The ID in a request's cookie, checked if the secret is known; `expect` hears it before it is checked.
+    pub(super) fn id_in_request(
+        &self,
+        headers: &HeaderMap,
+        unix: u64,
+        expect: impl FnOnce(&SessionId),
+    ) -> Option<SessionId> {
         let value = cookies::pick(headers, &self.name)?;
         if self.opaque && !is_signed_shape(&value) {
             return SessionId::new(&value);
         }
-        let json = match &self.keys {
-            Some(keys) => keys.cookie.verify(&value, unix, MAX_AGE_SECONDS),
-            None => peek(&value),
-        };
-        self.id_in_json(&json.ok()?)
+        let id = self.id_in_json(&peek(&value).ok()?)?;
+        if let Some(keys) = &self.keys {
+            expect(&id);
+            keys.cookie.check(&value, unix, MAX_AGE_SECONDS).ok()?;
+        }
+        Some(id)
     }
 
     /// Whether a reply sets the session cookie, and the ID in it: workers are believed.

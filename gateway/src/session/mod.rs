@@ -2,7 +2,8 @@
 //!
 //! Pure: no sockets, no processes, no runtime; time comes in as an argument. A request passes through it so:
 //!
-//! 1. [`Rule::route`] and [`Rule::name`] read it: the session that it names, or a [`Refusal`].
+//! 1. [`Rule::route`] and [`Rule::name`] read it: the session that it names, or a [`Refusal`]. Or, faster among many
+//!    sessions, [`Rule::name_expecting`] with [`SessionTable::expect`].
 //! 2. [`SessionTable::dispatch`] finds or chooses the owner, claims the session and hands out a [`Ticket`].
 //! 3. [`Rule::prepare`] puts a minted cookie into what the worker gets.
 //! 4. No byte could be sent: [`SessionTable::withdraw`], and again from 2. Otherwise [`Rule::read_reply`],
@@ -21,6 +22,7 @@ mod losses;
 mod named;
 mod naming;
 mod owners;
+mod prefetch;
 mod record;
 mod refusal;
 mod reply;

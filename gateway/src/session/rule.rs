@@ -104,9 +104,28 @@ impl Rule {
         &self,
         route: Route,
         headers: &HeaderMap,
+        query: Option<&str>,
+        body: Option<&[u8]>,
+        unix: u64,
+    ) -> Result<Named, Refusal> {
+        self.name_expecting(route, headers, query, body, unix, |_| ())
+    }
+
+    /// [`Rule::name`] that tells `expect` which session will be asked for if the cookie's signature is good, before it
+    /// is checked: for [`SessionTable::expect`] and nothing else, since that ID may be anyone's invention.
+    ///
+    /// # Errors
+    /// As [`Rule::name`].
+    ///
+    /// [`SessionTable::expect`]: super::SessionTable::expect
+    pub fn name_expecting(
+        &self,
+        route: Route,
+        headers: &HeaderMap,
         _query: Option<&str>,
         body: Option<&[u8]>,
         unix: u64,
+        expect: impl Fn(&SessionId),
     ) -> Result<Named, Refusal> {
         if !self.names_sessions {
             return Ok(Named::nothing(By::InFlight));
@@ -121,7 +140,10 @@ impl Rule {
             let session = cookie.and_then(|cookie| token(cookie, headers));
             return Ok(Named { session, ..Named::nothing(By::InFlight) });
         }
-        let mut named = self.by_cookie(cookie, headers, unix);
+        if let Some(body) = &in_body {
+            expect(body);
+        }
+        let mut named = self.by_cookie(cookie, headers, unix, expect);
         if route.class == RouteClass::SessionLess {
             return Ok(Named { session: named.session, ..Named::nothing(By::InFlight) });
         }
@@ -142,10 +164,16 @@ impl Rule {
         Ok(named)
     }
 
-    fn by_cookie(&self, cookie: Option<&SessionCookie>, headers: &HeaderMap, unix: u64) -> Named {
+    fn by_cookie(
+        &self,
+        cookie: Option<&SessionCookie>,
+        headers: &HeaderMap,
+        unix: u64,
+        expect: impl Fn(&SessionId),
+    ) -> Named {
         let secret_is_known = cookie.is_some_and(SessionCookie::secret_is_known);
         Named {
-            session: cookie.and_then(|cookie| cookie.id_in_request(headers, unix)),
+            session: cookie.and_then(|cookie| cookie.id_in_request(headers, unix, &expect)),
             unchecked: !secret_is_known,
             can_add: secret_is_known && self.config.kind == Kind::Resources,
             adopts: true,

@@ -139,10 +139,10 @@ impl SessionTable {
         }
         let added = match self.sessions.entry(alias.clone()) {
             MapEntry::Vacant(entry) => {
-                entry.insert(Entry::Alias(first.clone()));
+                entry.insert(Entry::Alias(Box::new(first.clone())));
                 true
             }
-            MapEntry::Occupied(entry) => matches!(entry.get(), Entry::Alias(known) if known == first),
+            MapEntry::Occupied(entry) => matches!(entry.get(), Entry::Alias(known) if **known == *first),
         };
         if !added {
             self.with_record(first, ticket, |record| record.remove_alias(alias));

@@ -129,7 +129,7 @@ impl SessionTable {
             match self.sessions.entry(id.clone()) {
                 MapEntry::Occupied(mut entry) => match entry.get_mut() {
                     Entry::Session(record) => return join(record, id, named, route),
-                    Entry::Alias(first) => alias = Some(std::mem::replace(&mut id, first.clone())),
+                    Entry::Alias(first) => alias = Some(std::mem::replace(&mut id, SessionId::clone(first))),
                 },
                 MapEntry::Vacant(_) if self.losses.contains(&id, now) => {
                     return Err(Refusal::SessionLost(session.clone()));
@@ -226,7 +226,7 @@ impl SessionTable {
     pub(super) fn first_id(&self, id: &SessionId) -> Option<SessionId> {
         self.sessions.get(id).map(|entry| match entry.value() {
             Entry::Session(_) => id.clone(),
-            Entry::Alias(first) => first.clone(),
+            Entry::Alias(first) => SessionId::clone(first),
         })
     }
 
@@ -240,7 +240,7 @@ impl SessionTable {
     }
 
     pub(super) fn remove_alias(&self, alias: &SessionId, first: &SessionId) {
-        self.sessions.remove_if(alias, |_, entry| matches!(entry, Entry::Alias(known) if known == first));
+        self.sessions.remove_if(alias, |_, entry| matches!(entry, Entry::Alias(known) if **known == *first));
     }
 
     /// Takes a record out, inside its lock. Its aliases go afterwards, outside of it: [`Removed::finish`].

@@ -87,13 +87,13 @@ pub(crate) fn closed_session(id: &str) -> Failure {
     Failure::conflict(reason).with_code("session_closed")
 }
 
-fn given<S: SessionState>(parts: &Parts) -> Result<(Caller, Arc<Store<S>>), Response> {
+fn given<S: SessionState>(parts: &Parts) -> Result<(Caller, Arc<Store<S>>), Failure> {
     let caller = parts.extensions.get::<Caller>().cloned();
     let store = parts.extensions.get::<Arc<Store<S>>>().cloned();
     caller.zip(store).ok_or_else(|| {
         let what =
             format!("no sessions of {} here: its server's State is another type", std::any::type_name::<S>());
-        Failure::fault(what).into_response()
+        Failure::fault(what)
     })
 }
 
@@ -101,8 +101,8 @@ impl<S: SessionState, R: Send + Sync> FromRequestParts<R> for Session<S> {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, _: &R) -> Result<Self, Response> {
-        let (caller, store) = given::<S>(parts)?;
-        store.session(&caller).map_err(IntoResponse::into_response)
+        let session = given::<S>(parts).and_then(|(caller, store)| store.session(&caller));
+        session.map_err(IntoResponse::into_response)
     }
 }
 
@@ -110,7 +110,7 @@ impl<S: SessionState, R: Send + Sync> FromRequestParts<R> for Start<S> {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, _: &R) -> Result<Self, Response> {
-        let (caller, store) = given::<S>(parts)?;
+        let (caller, store) = given::<S>(parts).map_err(IntoResponse::into_response)?;
         Ok(Self { caller, store })
     }
 }

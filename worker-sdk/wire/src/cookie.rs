@@ -75,6 +75,21 @@ impl SessionCookieKey {
     /// # Errors
     /// Where itsdangerous' `TimestampSigner.unsign` or Python's `b64decode` raises.
     pub fn verify(&self, value: &str, unix: u64, max_age_seconds: u64) -> Result<Vec<u8>, CookieError> {
+        let payload = self.payload(value, unix, max_age_seconds)?;
+        b64::decode(payload.as_bytes()).ok_or(CookieError::BadPayload)
+    }
+
+    /// Checks a cookie's value as [`SessionCookieKey::verify`] does, but for the payload: for a caller that has read it
+    /// by [`peek`] and has been doing something harmless with it meanwhile.
+    ///
+    /// # Errors
+    /// Where itsdangerous' `TimestampSigner.unsign` raises.
+    pub fn check(&self, value: &str, unix: u64, max_age_seconds: u64) -> Result<(), CookieError> {
+        self.payload(value, unix, max_age_seconds).map(|_| ())
+    }
+
+    /// The payload of a cookie whose signature and age are good.
+    fn payload<'a>(&self, value: &'a str, unix: u64, max_age_seconds: u64) -> Result<&'a str, CookieError> {
         let (signed, signature) = value.rsplit_once('.').ok_or(CookieError::NotSigned)?;
         if !self.0.verify(signed, signature) {
             return Err(CookieError::BadSignature);
@@ -87,7 +102,7 @@ impl SessionCookieKey {
         if age_seconds > max_age_seconds {
             return Err(CookieError::Expired { age_seconds });
         }
-        b64::decode(payload.as_bytes()).ok_or(CookieError::BadPayload)
+        Ok(payload)
     }
 
     /// The cookie value that Starlette writes for `json` at `unix` seconds.

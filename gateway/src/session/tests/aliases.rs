@@ -113,10 +113,10 @@ fn a_leftover_alias_misleads_nobody() {
     use super::super::record::Entry;
     let mut stage = Stage::new(&config(Kind::Resources));
     // As left by a thread that has just taken the record out and not yet its aliases.
-    stage.table.sessions.insert(id("t"), Entry::Alias(id("gone")));
+    stage.table.sessions.insert(id("t"), Entry::Alias(Box::new(id("gone"))));
     assert_eq!(stage.play("POST /tool cookie=t", "200 cookie=t"), "0.1");
     assert_eq!((stage.state("t").as_str(), stage.state("gone").as_str()), ("claimed 0.1", "none"));
-    stage.table.sessions.insert(id("u"), Entry::Alias(id("gone")));
+    stage.table.sessions.insert(id("u"), Entry::Alias(Box::new(id("gone"))));
     assert_eq!(stage.play("POST /tool", "200 cookie=u"), "1.1");
     assert_eq!((stage.state("u").as_str(), stage.state("gone").as_str()), ("claimed 1.1", "none"));
 }

@@ -5,7 +5,7 @@ use http::{
     header::{COOKIE as COOKIE_HEADER, SET_COOKIE},
 };
 
-use super::super::{HeadEffects, Learned, Named, Rule, Says};
+use super::super::{Counts, HeadEffects, Learned, Named, Rule, Says, SessionFilter, SessionId, SessionTable};
 use super::{COOKIE, UNIX, config, headers, id, signed, value};
 use crate::config::{Kind, ServerConfig};
 
@@ -209,4 +209,38 @@ fn a_switched_off_server_leaves_heads_alone_but_for_what_is_the_gateways() {
     head.insert("x-gym-session", HeaderValue::from_static("open"));
     rule.apply(&HeadEffects { drop_cookie: true, add_cookie: Some(id("a")) }, &mut head, || UNIX);
     assert_eq!(head, before);
+}
+
+#[test]
+fn an_id_is_expected_before_it_is_checked_and_named_only_after() {
+    let rule = Rule::new(&config(Kind::Resources));
+    let named = |cookie: &str, path: &str, body: Option<&str>| {
+        let request = headers([("cookie", format!("{COOKIE}={cookie}").as_str())]);
+        let heard = std::cell::RefCell::new(Vec::new());
+        let expect = |id: &SessionId| heard.borrow_mut().push(id.to_string());
+        let route = rule.route(&Method::POST, path);
+        let body = body.map(str::as_bytes);
+        let named = rule.name_expecting(route, &request, None, body, UNIX, expect).unwrap();
+        let plain = rule.name(route, &request, None, body, UNIX).unwrap();
+        assert_eq!(named.session, plain.session, "{cookie}");
+        (named.session.map(|id| id.to_string()), heard.into_inner())
+    };
+    let some = |text: &str| Some(text.to_owned());
+    let forged = signed("another secret", r#"{"session_id": "a"}"#);
+    assert_eq!(named(&value("a"), "/step", None), (some("a"), vec!["a".into()]));
+    assert_eq!(named(&forged, "/step", None), (None, vec!["a".into()]));
+    assert_eq!(named("a.b.c", "/step", None), (None, vec![]));
+    assert_eq!(named(&signed(COOKIE, "{}"), "/step", None), (None, vec![]));
+    let body = r#"{"resources_session_id": "b"}"#;
+    assert_eq!(named(&value("a"), "/close_session", Some(body)), (some("b"), vec!["b".into(), "a".into()]));
+}
+
+#[test]
+fn to_expect_a_session_changes_nothing() {
+    let table = SessionTable::new(&config(Kind::Resources));
+    for n in 0..1000 {
+        table.expect(&id(&n.to_string()));
+    }
+    assert_eq!(table.counts(), Counts::default());
+    assert!(table.list(1, &SessionFilter::default(), 0).is_empty());
 }
