@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use axum::routing::{MethodRouter, get, post};
+use axum::routing::{MethodRouter, post};
 use axum::{Json, Router};
 
 use super::{ResourcesServer, Tool, Tools, close, seed, tools, verify};
 use crate::body::Body;
-use crate::http::metrics_reply;
+use crate::http::{get_alone, metrics_reply};
 use crate::mcp;
 use crate::metrics::AggregateMetricsRequest;
 use crate::serve::{Built, Routes, Settings, SetupError, Workers, health, run};
@@ -184,7 +184,7 @@ fn protocol<E: ResourcesServer>(core: &Arc<Core<E>>) -> Router {
         .route("/close_session", post(close::close_session::<E>))
         .route("/verify", post(verify::verify::<E>))
         .route("/aggregate_metrics", post(aggregate_metrics::<E>))
-        .route("/reverify_mode", get(async || Json(E::REVERIFY_MODE)));
+        .route("/reverify_mode", get_alone(async || Json(E::REVERIFY_MODE)));
     for tool in core.tools.iter() {
         router = router.route(&format!("/{}", tool.name), post(tools::endpoint::<E>(tool.clone())));
     }
