@@ -113,7 +113,8 @@ mod tests {
     #[test]
     fn a_session_is_open_from_its_start_to_its_end() {
         let seed = || ("/seed_session", json!({}), 200, json!({}));
-        let episode = || ("/ng-rollout/r-1/seed_session", json!({"resources_session_id": "a"}), 200, json!({}));
+        let episode =
+            || ("/ng-rollout/r-1/seed_session", json!({"resources_session_id": "a"}), 200, json!({}));
         let verify = || ("/verify", json!({}), 200, json!({}));
         let close = |id: &str| ("/close_session", json!({"resources_session_id": id}), 200, json!({}));
         let step = |ended: bool| ("/step", json!({}), 200, json!({"terminated": ended, "truncated": false}));

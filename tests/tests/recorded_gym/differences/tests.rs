@@ -79,7 +79,8 @@ fn verify(sent: Value) -> Step {
 }
 
 fn is_echo(what: &str, want: Option<Value>, got: Option<Value>) -> bool {
-    let step = verify(json!({"response": {"id": "r", "created_at": 0, "output": [{"extra": 1}], "user": null}}));
+    let step =
+        verify(json!({"response": {"id": "r", "created_at": 0, "output": [{"extra": 1}], "user": null}}));
     let answer = Answer { status: 200, headers: HeaderMap::new(), body: Bytes::new(), trailers: None };
     let played = Played { answer, session_is_open: true, found: Vec::new() };
     let case = Case { step: &step, played: &played };
