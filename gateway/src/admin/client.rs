@@ -1,13 +1,15 @@
 //! The commands `status` and `sessions`: ask a running gateway, print a table or JSON.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::{
-    snapshot::{GatewaySnapshot, ServerSnapshot, SessionSnapshot, WorkerSnapshot},
-    text::{duration, table},
+    snapshot::{
+        FailureSnapshot, GatewaySnapshot, ServerSnapshot, SessionSnapshot, WorkerSnapshot, WorkerState,
+    },
+    text::{duration, size, table},
 };
 
 /// How long the gateway may take to answer.
@@ -81,7 +83,8 @@ pub fn status(admin: &str, json: bool) -> Result<String, ClientError> {
     let stopping = if gateway.stopping { ", stopping" } else { "" };
     let up = duration(gateway.uptime_seconds);
     let mut out = vec![format!("gym-gateway {}, pid {}, up {up}{stopping}", gateway.version, gateway.pid)];
-    out.extend(status.servers.iter().map(server));
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    out.extend(status.servers.iter().map(|one| server(one, now)));
     Ok(out.join("\n\n"))
 }
 
@@ -135,7 +138,7 @@ fn pretty(admin: &str, answer: &str) -> Result<String, ClientError> {
     Ok(format!("{value:#}"))
 }
 
-fn server(server: &ServerSnapshot) -> String {
+fn server(server: &ServerSnapshot, now: u64) -> String {
     let head = format!(
         "{} ({}) on {}: {} of {} workers ready, {} waiting, {} connections, {} sessions lost",
         server.name,
@@ -152,20 +155,28 @@ fn server(server: &ServerSnapshot) -> String {
         "generation",
         "state",
         "pid",
-        "restarts",
         "claimed",
         "open",
         "ended",
         "in flight",
-        "address",
-        "last exit",
+        "memory",
+        "restarts",
+        "last failure",
     ];
-    let rows: Vec<_> = server.workers.iter().map(worker).collect();
+    let rows: Vec<_> = server.workers.iter().map(|one| worker(one, now)).collect();
     [Some(head), sessions_of(server), Some(table(&headings, &rows))]
         .into_iter()
         .flatten()
+        .chain(server.workers.iter().filter_map(trouble))
         .collect::<Vec<_>>()
         .join("\n")
+}
+
+/// What to try with a slot that fails again and again.
+fn trouble(worker: &WorkerSnapshot) -> Option<String> {
+    let failure = worker.last_failure.as_ref().filter(|_| worker.state != WorkerState::Ready)?;
+    let (slot, failures, advice) = (worker.slot, worker.failures_in_a_row, &failure.advice);
+    (failures > 0).then(|| format!("slot {slot} failed {failures} times in a row: {advice}"))
 }
 
 /// What holds for a server's sessions, as far as there is anything to say.
@@ -183,25 +194,27 @@ fn sessions_of(server: &ServerSnapshot) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-fn worker(worker: &WorkerSnapshot) -> Vec<String> {
+fn worker(worker: &WorkerSnapshot, now: u64) -> Vec<String> {
     let dash = || "-".to_owned();
     vec![
         worker.slot.to_string(),
         worker.generation.to_string(),
         worker.state.to_string(),
         worker.pid.map_or_else(dash, |pid| pid.to_string()),
-        worker.restarts.to_string(),
         worker.sessions.claimed.to_string(),
         worker.sessions.open.to_string(),
         worker.sessions.ended.to_string(),
         worker.in_flight.to_string(),
-        worker.address.clone().unwrap_or_else(dash),
-        // An exit's report may have several lines.
-        worker
-            .last_exit
-            .as_deref()
-            .map_or_else(dash, |exit| exit.lines().next().unwrap_or_default().to_owned()),
+        worker.memory_bytes.map_or_else(dash, size),
+        worker.restarts.to_string(),
+        worker.last_failure.as_ref().map_or_else(dash, |one| failure(one, now)),
     ]
+}
+
+fn failure(failure: &FailureSnapshot, now: u64) -> String {
+    let ago = duration(now.saturating_sub(failure.at_unix) as f64);
+    let reason = failure.reason.lines().next().unwrap_or_default();
+    format!("{}: {reason} (generation {}, {ago} ago)", failure.phase, failure.generation)
 }
 
 fn session(session: &SessionSnapshot) -> Vec<String> {
