@@ -33,6 +33,8 @@ impl Progress {
     pub(crate) fn reach(&mut self, phase: Phase, seen: impl Into<String>) {
         self.spent_now();
         (self.phase, self.seen) = (phase, seen.into());
+        // A phase that a start came to is told, even if it failed there at once.
+        self.spent.add(phase, Duration::ZERO);
     }
 
     /// Counts the time up to now.
@@ -91,5 +93,12 @@ mod tests {
         tokio::time::advance(Duration::from_secs(5)).await;
         progress.spent_now();
         assert_eq!(progress.spent.to_string(), "15.0 s: spawn 1.0 s, exec 2.0 s, listen 8.0 s, probe 4.0 s");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_phase_that_failed_at_once_is_told() {
+        let mut progress = Progress::begin();
+        progress.reach(Phase::Listen, "it exited with status 3");
+        assert_eq!(progress.spent.to_string(), "0.0 s: spawn 0.0 s, listen 0.0 s");
     }
 }
