@@ -1,10 +1,10 @@
 //! Starts that fail, and why: exit 1 with what was seen.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails where it stands")]
 
-use std::{net::TcpListener, time::Duration};
+use std::{net::TcpListener, process::Command, time::Duration};
 
 use gym_gateway_tests::{
-    harness::{Call, Gateway, Kind, Setup, admin, processes, setup::COOKIE},
+    harness::{Call, Gateway, Kind, Setup, admin, binary, processes, setup::COOKIE},
     stub::{LAST_WORDS, SEVERAL_REFUSED},
 };
 use serde_json::json;
@@ -91,6 +91,15 @@ async fn a_slot_that_never_starts_is_failed_and_tells_why_while_the_others_go_on
     assert!(failure["seconds"]["spawn"].is_number() && failure["seconds"]["listen"].is_number(), "{failure}");
     assert!(failure["command"].as_str().unwrap().contains("--behave exit-at-once"), "{failure}");
     assert!(failure["advice"].is_string(), "{failure}");
+    let address = gateway.admin().to_string();
+    let shown = tokio::task::spawn_blocking(move || {
+        Command::new(binary::gateway()).args(["status", "--admin", &address]).output().unwrap()
+    });
+    let shown = String::from_utf8(shown.await.unwrap().stdout).unwrap();
+    says(
+        &shown,
+        &["1    3    failed", "slot 1, last failure: generation 3, ", "listen: it exited with status 3"],
+    );
     gateway.finish().await;
 }
 

@@ -150,33 +150,28 @@ fn server(server: &ServerSnapshot, now: u64) -> String {
         server.client_connections,
         server.sessions_lost,
     );
-    let headings = [
-        "slot",
-        "generation",
-        "state",
-        "pid",
-        "claimed",
-        "open",
-        "ended",
-        "in flight",
-        "memory",
-        "restarts",
-        "last failure",
-    ];
-    let rows: Vec<_> = server.workers.iter().map(|one| worker(one, now)).collect();
+    let headings =
+        ["slot", "gen", "state", "pid", "claimed", "open", "ended", "in flight", "memory", "restarts"];
+    let rows: Vec<_> = server.workers.iter().map(worker).collect();
     [Some(head), sessions_of(server), Some(table(&headings, &rows))]
         .into_iter()
         .flatten()
-        .chain(server.workers.iter().filter_map(trouble))
+        .chain(server.workers.iter().filter_map(|one| last_failure(one, now)))
         .collect::<Vec<_>>()
         .join("\n")
 }
 
-/// What to try with a slot that fails again and again.
-fn trouble(worker: &WorkerSnapshot) -> Option<String> {
-    let failure = worker.last_failure.as_ref().filter(|_| worker.state != WorkerState::Ready)?;
-    let (slot, failures, advice) = (worker.slot, worker.failures_in_a_row, &failure.advice);
-    (failures > 0).then(|| format!("slot {slot} failed {failures} times in a row: {advice}"))
+/// A slot's last failure: a line below the table, where it is not squeezed; and what to try, if it was not overcome.
+fn last_failure(worker: &WorkerSnapshot, now: u64) -> Option<String> {
+    let FailureSnapshot { generation, at_unix, phase, reason, advice, .. } = worker.last_failure.as_ref()?;
+    let (slot, ago) = (worker.slot, duration(now.saturating_sub(*at_unix) as f64));
+    let reason = reason.lines().next().unwrap_or_default();
+    let mut line =
+        format!("slot {slot}, last failure: generation {generation}, {ago} ago, {phase}: {reason}");
+    if worker.failures_in_a_row > 0 && worker.state != WorkerState::Ready {
+        line.push_str(&format!("\n  {} in a row; what to do: {advice}", worker.failures_in_a_row));
+    }
+    Some(line)
 }
 
 /// What holds for a server's sessions, as far as there is anything to say.
@@ -194,7 +189,7 @@ fn sessions_of(server: &ServerSnapshot) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-fn worker(worker: &WorkerSnapshot, now: u64) -> Vec<String> {
+fn worker(worker: &WorkerSnapshot) -> Vec<String> {
     let dash = || "-".to_owned();
     vec![
         worker.slot.to_string(),
@@ -207,14 +202,7 @@ fn worker(worker: &WorkerSnapshot, now: u64) -> Vec<String> {
         worker.in_flight.to_string(),
         worker.memory_bytes.map_or_else(dash, size),
         worker.restarts.to_string(),
-        worker.last_failure.as_ref().map_or_else(dash, |one| failure(one, now)),
     ]
-}
-
-fn failure(failure: &FailureSnapshot, now: u64) -> String {
-    let ago = duration(now.saturating_sub(failure.at_unix) as f64);
-    let reason = failure.reason.lines().next().unwrap_or_default();
-    format!("{}: {reason} (generation {}, {ago} ago)", failure.phase, failure.generation)
 }
 
 fn session(session: &SessionSnapshot) -> Vec<String> {

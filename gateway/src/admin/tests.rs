@@ -305,10 +305,12 @@ async fn the_commands_print_tables_and_json() {
 
 counter (resources) on 127.0.0.1:8000: 1 of 2 workers ready, 11 waiting, 12 connections, 13 sessions lost
 session cookie Counter___counter; sessions also started by /begin; sessions also ended by /finish, /give_up
-slot  generation  state   pid   claimed  open  ended  in flight  memory   restarts  last failure
-0     3           ready   4242  1        5     9      7          300 MiB  2         listen: killed by <SIGKILL> (generation 2, 3 h 0 min ago)
-1     3           failed  4242  1        5     9      7          300 MiB  2         listen: killed by <SIGKILL> (generation 2, 3 h 0 min ago)
-slot 1 failed 6 times in a row: see dmesg"
+slot  gen  state   pid   claimed  open  ended  in flight  memory   restarts
+0     3    ready   4242  1        5     9      7          300 MiB  2
+1     3    failed  4242  1        5     9      7          300 MiB  2
+slot 0, last failure: generation 2, 3 h 0 min ago, listen: killed by <SIGKILL>
+slot 1, last failure: generation 2, 3 h 0 min ago, listen: killed by <SIGKILL>
+  6 in a row; what to do: see dmesg"
     );
     assert_eq!(serde_json::from_str::<Value>(&json).unwrap()["gateway"]["pid"], 77);
     assert_eq!(

@@ -156,7 +156,7 @@ impl Cell {
         let server = &self.server;
         let WorkerId { slot, generation } = id;
         let (from, word) = (from.map_or("none", SlotState::as_str), to.as_str());
-        let message = story.map_or_else(|| format!("worker {id} is {word}: {reason}"), ToString::to_string);
+        let message = story.map_or_else(|| format!("worker {id}: {from} -> {word}"), ToString::to_string);
         macro_rules! line {
             ($level:ident) => {
                 tracing::$level!(server, slot, generation, from, to = word, reason, "{message}")
