@@ -47,6 +47,9 @@ pub(super) enum Command {
     Status {
         #[command(flatten)]
         admin: AdminOptions,
+        /// Show it again and again, until Ctrl-C; without SECONDS every 2
+        #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "2", value_parser = seconds)]
+        watch: Option<Duration>,
     },
     /// List a running gateway's sessions
     Sessions {
