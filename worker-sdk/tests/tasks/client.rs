@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use axum::routing::{get, post};
 use axum::Router;
+use axum::routing::{get, post};
 use futures_util::StreamExt as _;
 use gym_worker_sdk::tasks::client::{BadPosition, ClientError, EnvTasks, Position, TaskClient, Tasks, Walk};
 use gym_worker_sdk::tasks::{TaskApi, TaskError, TaskProvider, TaskRange};
