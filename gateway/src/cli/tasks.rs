@@ -21,7 +21,10 @@ pub(super) fn tasks(args: &TasksArgs) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    match runtime.block_on(list(args, &mut Lines::new())) {
+    let mut lines = Lines::new();
+    let listed = runtime.block_on(list(args, &mut lines));
+    drop(lines); // what was listed is written, and the bar is gone, before an error is told
+    match listed {
         Ok(()) => ExitCode::SUCCESS,
         // A reader that has seen enough (`| head`) is no failure.
         Err(Unlisted::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
@@ -120,7 +123,7 @@ impl Lines {
     fn expect(&mut self, lines: u64) {
         self.bar.set_length(lines);
         // The template is a constant, and right.
-        if let Ok(style) = ProgressStyle::with_template("{wide_bar} {pos}/{len} {per_sec} {eta}") {
+        if let Ok(style) = ProgressStyle::with_template("{wide_bar} {pos}/{len} {eta}") {
             self.bar.set_style(style);
         }
         self.bar.set_draw_target(ProgressDrawTarget::stderr());
@@ -130,11 +133,10 @@ impl Lines {
         let mut text = serde_json::to_string(line)?;
         text.push('\n');
         let out = &mut self.out;
-        let mut write = || out.write_all(text.as_bytes());
         if self.shared {
-            self.bar.suspend(|| write().and_then(|()| io::stdout().flush()))?;
+            self.bar.suspend(|| out.write_all(text.as_bytes()).and_then(|()| out.flush()))?;
         } else {
-            write()?;
+            out.write_all(text.as_bytes())?;
         }
         self.bar.inc(1);
         Ok(())
