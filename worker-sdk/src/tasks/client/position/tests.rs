@@ -39,7 +39,8 @@ fn one_shard_in_order_is_the_split() {
     assert_eq!(pages(12, &Walk::new().page_size(5)), [0..4, 4..8, 8..12]);
     let range = TaskRange { start: Some(-5), stop: Some(-1) };
     assert_eq!(pages(12, &Walk::new().page_size(3).range(range)), [7..9, 9..11]);
-    assert_eq!(pages(u64::MAX, &Walk::new().range(TaskRange { start: None, stop: Some(3) })), [0..3]);
+    let first = TaskRange { start: None, stop: Some(3) };
+    assert_eq!(pages(u64::MAX, &Walk::new().page_size(2).range(first)), [0..1, 1..3]);
 }
 
 #[test]
