@@ -12,9 +12,11 @@ mod http;
 #[cfg_attr(not(feature = "mcp"), path = "no_mcp.rs")]
 mod mcp;
 pub mod metrics;
+mod repr;
 pub mod resources;
 pub mod serve;
 pub mod session;
+pub mod tasks;
 
 pub use body::{Body, Object};
 pub use errors::Failure;

@@ -9,6 +9,7 @@ mod plant;
 mod serve;
 mod snapshot;
 mod stop;
+mod tasks;
 mod watch;
 
 use std::{io::Write, process::ExitCode};
@@ -56,6 +57,7 @@ pub fn main() -> ExitCode {
             said(admin::client::sessions(&admin.admin, &query, admin.json))
         }
         Command::Conform(args) => conform::conform(&args),
+        Command::Tasks(args) => tasks::tasks(&args),
         Command::Keeper => keeper::run_keeper(),
         Command::ExecWorker { args } => keeper::exec_worker(args),
     }
