@@ -43,7 +43,10 @@ explain "5. Still the same worker."
 call GET /whoami
 [ "$reply" = "$owner" ] || { echo "another worker answered: $reply, before: $owner" >&2; exit 1; }
 explain "6. Verify: the reward, from the worker's own count. The session ends here."
-call POST /verify "{\"responses_create_params\": {\"input\": []}, \"response\": {\"output\": []}, \"expected_count\": $((initial + 7))}"
+# The model's response as an agent sends it, here without a word of the model's.
+response='{"id": "resp_1", "created_at": 0, "model": "none", "object": "response", "output": [],
+  "parallel_tool_calls": true, "tool_choice": "auto", "tools": []}'
+call POST /verify "{\"responses_create_params\": {\"input\": []}, \"response\": $response, \"expected_count\": $((initial + 7))}"
 case "$reply" in
 *'"reward":1'*) explain "Reward 1: every call reached the right worker." ;;
 *) echo "the reward is not 1" >&2; exit 1 ;;

@@ -3,6 +3,8 @@
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 cd "$root" || exit 1
+# The scripts start what they build: it has to be where they look, whatever cargo is told elsewhere.
+export CARGO_TARGET_DIR="$root/target"
 
 say() { printf '%s\n' "$*" >&2; }
 

@@ -59,21 +59,14 @@ SERVERS = {
 
 def record(name: str, logs: Path) -> dict:
     server_class, implementation, instance, settings, deck, scenarios = SERVERS[name]
-    (port,) = free_ports(1)
-    config = global_config(
-        {instance: entry("resources_servers", implementation, HOST, port, **settings, domain="agent")}
-    )
-    command = [sys.executable, "-c", DEALER.format(deck=deck)] if deck else [sys.executable, "app.py"]
     cookie = f"{server_class}___{instance}"
-    with Children(logs) as children:
-        folder = PACKAGES / "resources_servers" / implementation
-        env = {"NEMO_GYM_CONFIG_DICT": config, "NEMO_GYM_CONFIG_PATH": instance}
-        children.add(name, command, port, cwd=folder, env=env)
-        children.wait_healthy()
-        played = []
-        for scenario in scenarios:
-            player = Player(port, cookie)
-            played.append(scenario | {"steps": [player.play(step) for step in scenario["steps"]]})
+    played = []
+    for one_server in runs(scenarios):
+        with Children(logs) as children:
+            port = start(children, name)
+            for scenario in one_server:
+                player = Player(port, cookie)
+                played.append(scenario | {"steps": [player.play(step) for step in scenario["steps"]]})
     packages = ("nemo_gym", "fastapi", "starlette", "pydantic", "mcp", "uvicorn")
     return {
         "recorded_from": {package: version(package) for package in packages},
@@ -81,6 +74,31 @@ def record(name: str, logs: Path) -> dict:
         | ({"deck": deck} if deck else {}),
         "scenarios": played,
     }
+
+
+def runs(scenarios: list) -> list[list]:
+    """The scenarios that share a server."""
+    together: list[list] = [[]]
+    for scenario in scenarios:
+        if scenario.get("fresh"):
+            together.append([])
+        together[-1].append(scenario)
+    return together
+
+
+def start(children: Children, name: str) -> int:
+    """Starts a server; returns its port once it is well."""
+    _, implementation, instance, settings, deck, _ = SERVERS[name]
+    (port,) = free_ports(1)
+    config = global_config(
+        {instance: entry("resources_servers", implementation, HOST, port, **settings, domain="agent")}
+    )
+    command = [sys.executable, "-c", DEALER.format(deck=deck)] if deck else [sys.executable, "app.py"]
+    folder = PACKAGES / "resources_servers" / implementation
+    env = {"NEMO_GYM_CONFIG_DICT": config, "NEMO_GYM_CONFIG_PATH": instance}
+    children.add(name, command, port, cwd=folder, env=env)
+    children.wait_healthy()
+    return port
 
 
 def main() -> None:

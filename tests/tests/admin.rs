@@ -1,7 +1,10 @@
 //! The admin address: what it shows, and that it is right.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails where it stands")]
 
-use std::process::Command;
+use std::{
+    io::{BufRead, BufReader},
+    process::{Command, Stdio},
+};
 
 use gym_gateway_tests::harness::{Setup, admin, admin::metric, binary, processes};
 use serde_json::json;
@@ -126,13 +129,51 @@ async fn the_status_and_sessions_commands_ask_it() {
 
 #[tokio::test]
 async fn an_address_where_nobody_listens_is_an_error() {
-    let output = tokio::task::spawn_blocking(|| {
-        Command::new(binary::gateway()).args(["status", "--admin", "127.0.0.1:1"]).output().unwrap()
-    })
-    .await
-    .unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("127.0.0.1:1"), "{output:?}");
+    for more in [&[][..], &["--json"], &["--watch"], &["--watch", "0.01", "--json"]] {
+        let output = tokio::task::spawn_blocking(move || {
+            let mut command = Command::new(binary::gateway());
+            command.args(["status", "--admin", "127.0.0.1:1"]).args(more).output().unwrap()
+        })
+        .await
+        .unwrap();
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("127.0.0.1:1"), "{output:?}");
+        assert!(output.stdout.is_empty(), "{output:?}");
+    }
+}
+
+#[tokio::test]
+async fn status_tells_the_memory_of_each_worker() {
+    let gateway = Setup::resources().start().await;
+    for worker in admin::workers(&admin::status(&gateway).await) {
+        // More than a process without anything, less than a machine.
+        let bytes = worker["memory_bytes"].as_u64().unwrap();
+        assert!((100_000..1 << 40).contains(&bytes), "{worker}");
+    }
+    let metrics = admin::metrics(&gateway).await;
+    assert!(metrics.sum("gym_gateway_worker_resident_memory_bytes", &[("slot", "1")]) > 100_000.0);
+    gateway.finish().await;
+}
+
+#[tokio::test]
+async fn a_watched_status_comes_again_until_nobody_reads() {
+    let gateway = Setup::resources().start().await;
+    let address = gateway.admin().to_string();
+    let watched = tokio::task::spawn_blocking(move || {
+        let mut child = Command::new(binary::gateway())
+            .args(["status", "--watch", "0.01", "--admin", &address])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let heads: Vec<_> = lines.filter(|line| line.starts_with("gym-gateway ")).take(3).collect();
+        // The pipe is closed now: the next one cannot be written.
+        (heads, child.wait().unwrap())
+    });
+    let (heads, status) = watched.await.unwrap();
+    assert_eq!(heads.len(), 3);
+    assert!(status.success(), "{status}");
+    gateway.finish().await;
 }
 
 #[tokio::test]

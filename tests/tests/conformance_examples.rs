@@ -3,12 +3,12 @@
 
 use std::{
     net::{SocketAddr, TcpListener, TcpStream},
-    path::{Path, PathBuf},
+    path::Path,
     process::{Child, Command, Stdio},
     time::Duration,
 };
 
-use gym_gateway_tests::harness::{Gateway, admin, setup::SERVER, soon};
+use gym_gateway_tests::harness::{Gateway, admin, binary, setup::SERVER, soon};
 use gym_worker_sdk::conformance::{Options, Seed, check_resources_session_contract};
 use serde_json::{Value, json};
 
@@ -32,9 +32,17 @@ async fn counter() {
     counter.keeps_the_contract().await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn servers_without_state() {
+    for name in ["calculator", "weather"] {
+        let example = Example { name, keeps_state: false, task_data: json!({}), verify: json!({}) };
+        example.keeps_the_contract().await;
+    }
+}
+
 impl Example {
     async fn keeps_the_contract(&self) {
-        let alone = Alone::start(&self.program()).await;
+        let alone = Alone::start(&binary::example(self.name)).await;
         self.check("alone", alone.address).await;
         drop(alone);
 
@@ -65,25 +73,10 @@ impl Example {
     }
 
     fn behind_a_gateway(&self) -> Gateway {
-        let program = self.program().display().to_string();
+        let program = binary::example(self.name).display().to_string();
         let words = ["run", "-n", "4", "--kind", "resources", "--listen", "127.0.0.1:0"];
         let more = ["--admin", "127.0.0.1:0", "--name", SERVER, "--", &program];
         Gateway::launch(|_| words.iter().chain(&more).map(|word| (*word).to_owned()).collect())
-    }
-
-    /// Built by cargo, which does nothing if it is fresh.
-    fn program(&self) -> PathBuf {
-        let test = std::env::current_exe().unwrap();
-        let profile = test.parent().and_then(Path::parent).expect("target/PROFILE/deps");
-        let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
-        let mut command = Command::new(cargo);
-        command.args(["build", "--quiet", "-p", "gym-worker-sdk", "--example", self.name]);
-        if profile.ends_with("release") {
-            command.arg("--release");
-        }
-        let status = command.current_dir(env!("CARGO_MANIFEST_DIR")).status().expect("run cargo");
-        assert!(status.success(), "the example {} does not build", self.name);
-        profile.join("examples").join(self.name)
     }
 }
 

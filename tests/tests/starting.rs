@@ -1,10 +1,10 @@
 //! Starts that fail, and why: exit 1 with what was seen.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails where it stands")]
 
-use std::{net::TcpListener, time::Duration};
+use std::{net::TcpListener, process::Command, time::Duration};
 
 use gym_gateway_tests::{
-    harness::{Call, Gateway, Kind, Setup, admin, processes, setup::COOKIE},
+    harness::{Call, Gateway, Kind, Setup, admin, binary, processes, setup::COOKIE},
     stub::{LAST_WORDS, SEVERAL_REFUSED},
 };
 use serde_json::json;
@@ -34,6 +34,124 @@ async fn a_worker_that_exits_at_once() {
     let gateway = Setup::resources().stub("--behave exit-at-once").launch();
     let said = fails(&gateway).await;
     says(&said, &["stub", LAST_WORDS, "3"]);
+    let own = said.split("gym-gateway: ").last().unwrap();
+    let story = [
+        "did not listen: it exited with status 3",
+        "(after ",
+        "spawn ",
+        "listen ",
+        LAST_WORDS,
+        "what to do: ",
+    ];
+    says(own, &story);
+}
+
+/// The stub worker of the second of two slots never starts, and the slot is soon given up.
+fn crash_loop() -> Setup {
+    Setup::resources()
+        .set("restart_backoff_seconds", 0.02)
+        .set("restart_backoff_max_seconds", 0.05)
+        .set("max_start_failures", 3)
+        .stub("--behave exit-at-once --only-slot 1")
+}
+
+#[tokio::test]
+async fn a_slot_that_never_starts_is_failed_and_tells_why_while_the_others_go_on() {
+    let gateway = crash_loop().start_front().await;
+    let given_up = gateway.log().event("giving up", |event| event["to"] == "failed").await.expect("a line");
+    assert_eq!(
+        (&given_up["server"], &given_up["slot"], &given_up["generation"], &given_up["from"]),
+        (&json!("stub"), &json!(1), &json!(3), &json!("died"))
+    );
+    let reason = given_up["reason"].as_str().unwrap();
+    says(reason, &["3 failures in a row", "max_start_failures", "300 s"]);
+    let died = gateway.log().event("a death", |event| event["to"] == "died").await.expect("a line");
+    assert_eq!((&died["from"], &died["reason"]), (&json!("starting"), &json!("it exited with status 3")));
+    says(died["message"].as_str().unwrap(), &[LAST_WORDS, "what to do: "]);
+
+    admin::metrics_until(&gateway, "a ready worker", |metrics| {
+        metrics.sum(admin::metric::TRANSITIONS, &[("slot", "0"), ("to", "ready")]) == 1.0
+    })
+    .await;
+    admin::get(&gateway, "/readyz").await.assert(200);
+    assert_eq!(gateway.post("/increment").send().await.assert(200).slot(), 0);
+    let metrics = admin::metrics(&gateway).await;
+    for (to, count) in [("starting", 3.0), ("died", 3.0), ("backoff", 2.0), ("failed", 1.0), ("ready", 0.0)] {
+        assert_eq!(metrics.sum(admin::metric::TRANSITIONS, &[("slot", "1"), ("to", to)]), count, "{to}");
+    }
+
+    let worker = admin::workers(&admin::status(&gateway).await).remove(1);
+    assert_eq!((&worker["state"], &worker["failures_in_a_row"]), (&json!("failed"), &json!(3)));
+    let failure = &worker["last_failure"];
+    assert_eq!(
+        (&failure["generation"], &failure["phase"], &failure["exit"]),
+        (&json!(3), &json!("listen"), &json!("exited with status 3"))
+    );
+    assert!(failure["output"].as_array().unwrap().contains(&json!(LAST_WORDS)), "{failure}");
+    assert!(failure["seconds"]["spawn"].is_number() && failure["seconds"]["listen"].is_number(), "{failure}");
+    assert!(failure["command"].as_str().unwrap().contains("--behave exit-at-once"), "{failure}");
+    assert!(failure["advice"].is_string(), "{failure}");
+    let address = gateway.admin().to_string();
+    let shown = tokio::task::spawn_blocking(move || {
+        Command::new(binary::gateway()).args(["status", "--admin", &address]).output().unwrap()
+    });
+    let shown = String::from_utf8(shown.await.unwrap().stdout).unwrap();
+    says(&shown, &["slot 1, last failure: generation 3, ", "listen: it exited with status 3"]);
+    let row: Vec<_> =
+        shown.lines().find(|line| line.starts_with("1 ")).unwrap().split_whitespace().take(4).collect();
+    assert_eq!(row, ["1", "3", "failed", "-"], "{shown}");
+    gateway.finish().await;
+}
+
+#[tokio::test]
+async fn a_failed_slot_is_tried_again() {
+    let gateway = crash_loop().set("failed_retry_seconds", 0.05).start_front().await;
+    admin::metrics_until(&gateway, "three tries after the first giving up", |metrics| {
+        metrics.sum(admin::metric::TRANSITIONS, &[("slot", "1"), ("to", "failed")]) >= 4.0
+    })
+    .await;
+    gateway.finish().await;
+}
+
+#[tokio::test]
+async fn a_worker_that_dies_whenever_it_is_ready_is_a_crash_loop() {
+    let setup =
+        Setup::resources().workers(1).set("restart_backoff_seconds", 0.02).set("max_start_failures", 2);
+    let gateway = setup.start().await;
+    for to in ["backoff", "failed"] {
+        gateway.ready().await;
+        processes::signal(gateway.workers.pid(0), nix::sys::signal::Signal::SIGKILL);
+        gateway.log().event(to, |event| event["to"] == to).await.expect("a line");
+    }
+    // No slot left: the gateway goes on, and says that it is not ready.
+    let answer = admin::get(&gateway, "/readyz").await.assert(503);
+    says(&answer.json().to_string(), &["no ready worker: failed"]);
+    let failure = admin::workers(&admin::status(&gateway).await)[0]["last_failure"].clone();
+    assert_eq!(
+        (&failure["phase"], &failure["exit"], &failure["command"]),
+        (&json!("ready"), &json!("was killed by SIGKILL"), &json!(null))
+    );
+    gateway.finish().await;
+}
+
+#[tokio::test]
+async fn every_state_of_a_worker_s_life_is_a_line_in_the_log() {
+    let gateway = Setup::resources().workers(1).start().await;
+    let log = gateway.log().clone();
+    gateway.finish().await;
+    log.ended().await;
+    let mut states = Vec::new();
+    for event in log.events().into_iter().filter(|event| event["to"].is_string()) {
+        assert_eq!(
+            (&event["server"], &event["slot"], &event["generation"]),
+            (&json!("stub"), &json!(0), &json!(1))
+        );
+        assert!(!event["reason"].as_str().unwrap().is_empty(), "{event}");
+        let state = |key: &str| event[key].as_str().unwrap().to_owned();
+        states.extend([state("from"), state("to")]);
+    }
+    let words = "none starting starting ready ready draining draining exited exited stopped";
+    assert_eq!(states.join(" "), words);
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! Every session has a counter, and the reward is 1 for the count that the task expects.
 //!
 //! The twin of NeMo Gym's `example_session_state_mgmt`. Alone: `cargo run --example counter -- --port 8000`;
-//! as four workers: `gym-gateway run --num-workers 4 --listen 127.0.0.1:8000 -- target/debug/examples/counter`.
+//! as four workers: `gym-gateway run -n 4 --describe -- target/debug/examples/counter`.
 
 use std::process::ExitCode;
 

@@ -24,11 +24,11 @@ impl GymnasiumServer for Calculator {
         }
         let mut step = Step::reward(0.0);
         for call in action.function_calls() {
-            let result = if call.name == "square" {
-                let Square { value } = serde_json::from_str(&call.arguments)?;
-                json!({"result": value.saturating_mul(value)})
-            } else {
-                json!({"error": format!("Unknown action: {}", call.name)})
+            // What the model got wrong is told to the model.
+            let result = match (call.name.as_str(), call.arguments::<Square>()) {
+                ("square", Ok(Square { value })) => json!({"result": value.saturating_mul(value)}),
+                ("square", Err(error)) => json!({"error": error.to_string()}),
+                (other, _) => json!({"error": format!("Unknown action: {other}")}),
             };
             step = step.tool_output(call, result)?;
         }

@@ -2,7 +2,7 @@
 //!
 //! The twin of NeMo Gym's `example_single_tool_call`, with `expose_tools_over_mcp`. Alone:
 //! `cargo run --example weather -- --port 8000`; as four workers:
-//! `gym-gateway run --num-workers 4 --listen 127.0.0.1:8000 -- target/debug/examples/weather`.
+//! `gym-gateway run -n 4 --describe -- target/debug/examples/weather`.
 
 use std::process::ExitCode;
 

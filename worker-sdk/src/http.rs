@@ -2,17 +2,30 @@
 
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
-use axum::http::header::CONTENT_TYPE;
+use axum::handler::Handler;
+use axum::http::header::{ALLOW, CONTENT_TYPE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, get};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::body::{self, BodyLimit, Fields, from_fields};
-use crate::errors::{Failure, Invalid};
+use crate::errors::{Failure, Invalid, method_not_allowed};
 use crate::metrics::{self, AggregateMetricsRequest, MetricsHooks};
+
+/// `GET`, and no `HEAD` with it, which Starlette refuses as it does any other method.
+pub(crate) fn get_alone<H, T, S>(handler: H) -> MethodRouter<S>
+where
+    H: Handler<T, S>,
+    T: 'static,
+    S: Clone + Send + Sync + 'static,
+{
+    let allow = [(ALLOW, HeaderValue::from_static("GET"))];
+    get(handler).head(async move || (allow, method_not_allowed().await))
+}
 
 /// A request's whole body.
 ///

@@ -1,9 +1,4 @@
-//! RL environment servers in Rust that Gym Gateway can run as workers.
-//!
-//! A resources server is a type with [`ResourcesServer`], served by a [`ResourcesApp`]; a Gymnasium server is one with
-//! [`GymnasiumServer`], served by a [`GymnasiumApp`]. `examples/calculator.rs` and `examples/gym_calculator.rs` are whole
-//! servers, about as long as their Python twins.
-
+#![doc = include_str!("../README.md")]
 // Without the tools over MCP, what only they need.
 #![cfg_attr(not(feature = "mcp"), allow(dead_code))]
 
@@ -17,9 +12,11 @@ mod http;
 #[cfg_attr(not(feature = "mcp"), path = "no_mcp.rs")]
 mod mcp;
 pub mod metrics;
+mod repr;
 pub mod resources;
 pub mod serve;
 pub mod session;
+pub mod tasks;
 
 pub use body::{Body, Object};
 pub use errors::Failure;

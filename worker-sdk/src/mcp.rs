@@ -8,7 +8,6 @@
 mod answer;
 mod claim;
 mod endpoint;
-mod repr;
 mod schema;
 
 use std::collections::BTreeMap;

@@ -20,6 +20,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 pub use address::Address;
+pub(crate) use front::redirect;
 pub(crate) use routes::{Routes, Workers};
 pub use run::SetupError;
 pub(crate) use run::{Built, run};

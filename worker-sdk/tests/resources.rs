@@ -391,6 +391,7 @@ async fn health_and_the_protocol_s_other_routes_answer() {
     let (mut client, _) = vault();
     for path in ["/", "/health", "/healthz", "/livez", "/readyz"] {
         assert_eq!(client.ask("GET", path, "").await.body, json!({"status": "ok"}), "{path}");
+        assert_eq!(client.ask("HEAD", path, "").await.status, 405, "{path}");
     }
     assert_eq!(client.ask("GET", "/reverify_mode", "").await.body, "unknown");
     let metrics = client.ok("/aggregate_metrics", json!({"verify_responses": [{"reward": 1.0}]})).await;

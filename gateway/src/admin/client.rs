@@ -1,13 +1,15 @@
 //! The commands `status` and `sessions`: ask a running gateway, print a table or JSON.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::{
-    snapshot::{GatewaySnapshot, ServerSnapshot, SessionSnapshot, WorkerSnapshot},
-    text::{duration, table},
+    snapshot::{
+        FailureSnapshot, GatewaySnapshot, ServerSnapshot, SessionSnapshot, WorkerSnapshot, WorkerState,
+    },
+    text::{duration, size, table},
 };
 
 /// How long the gateway may take to answer.
@@ -81,7 +83,8 @@ pub fn status(admin: &str, json: bool) -> Result<String, ClientError> {
     let stopping = if gateway.stopping { ", stopping" } else { "" };
     let up = duration(gateway.uptime_seconds);
     let mut out = vec![format!("gym-gateway {}, pid {}, up {up}{stopping}", gateway.version, gateway.pid)];
-    out.extend(status.servers.iter().map(server));
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    out.extend(status.servers.iter().map(|one| server(one, now)));
     Ok(out.join("\n\n"))
 }
 
@@ -135,7 +138,7 @@ fn pretty(admin: &str, answer: &str) -> Result<String, ClientError> {
     Ok(format!("{value:#}"))
 }
 
-fn server(server: &ServerSnapshot) -> String {
+fn server(server: &ServerSnapshot, now: u64) -> String {
     let head = format!(
         "{} ({}) on {}: {} of {} workers ready, {} waiting, {} connections, {} sessions lost",
         server.name,
@@ -147,25 +150,28 @@ fn server(server: &ServerSnapshot) -> String {
         server.client_connections,
         server.sessions_lost,
     );
-    let headings = [
-        "slot",
-        "generation",
-        "state",
-        "pid",
-        "restarts",
-        "claimed",
-        "open",
-        "ended",
-        "in flight",
-        "address",
-        "last exit",
-    ];
+    let headings =
+        ["slot", "gen", "state", "pid", "claimed", "open", "ended", "in flight", "memory", "restarts"];
     let rows: Vec<_> = server.workers.iter().map(worker).collect();
     [Some(head), sessions_of(server), Some(table(&headings, &rows))]
         .into_iter()
         .flatten()
+        .chain(server.workers.iter().filter_map(|one| last_failure(one, now)))
         .collect::<Vec<_>>()
         .join("\n")
+}
+
+/// A slot's last failure: a line below the table, where it is not squeezed; and what to try, if it was not overcome.
+fn last_failure(worker: &WorkerSnapshot, now: u64) -> Option<String> {
+    let FailureSnapshot { generation, at_unix, phase, reason, advice, .. } = worker.last_failure.as_ref()?;
+    let (slot, ago) = (worker.slot, duration(now.saturating_sub(*at_unix) as f64));
+    let reason = reason.lines().next().unwrap_or_default();
+    let mut line =
+        format!("slot {slot}, last failure: generation {generation}, {ago} ago, {phase}: {reason}");
+    if worker.failures_in_a_row > 0 && worker.state != WorkerState::Ready {
+        line.push_str(&format!("\n  {} in a row; what to do: {advice}", worker.failures_in_a_row));
+    }
+    Some(line)
 }
 
 /// What holds for a server's sessions, as far as there is anything to say.
@@ -190,17 +196,12 @@ fn worker(worker: &WorkerSnapshot) -> Vec<String> {
         worker.generation.to_string(),
         worker.state.to_string(),
         worker.pid.map_or_else(dash, |pid| pid.to_string()),
-        worker.restarts.to_string(),
         worker.sessions.claimed.to_string(),
         worker.sessions.open.to_string(),
         worker.sessions.ended.to_string(),
         worker.in_flight.to_string(),
-        worker.address.clone().unwrap_or_else(dash),
-        // An exit's report may have several lines.
-        worker
-            .last_exit
-            .as_deref()
-            .map_or_else(dash, |exit| exit.lines().next().unwrap_or_default().to_owned()),
+        worker.memory_bytes.map_or_else(dash, size),
+        worker.restarts.to_string(),
     ]
 }
 

@@ -31,7 +31,7 @@ type Samples = Vec<(Vec<String>, f64)>;
 
 fn read(snapshot: &dyn Snapshot) -> Vec<MetricFamily> {
     let gateway = snapshot.gateway();
-    let servers = snapshot.servers();
+    let servers = snapshot.measured_servers();
     let of_servers = |value: fn(&ServerSnapshot) -> u64| -> Samples {
         servers.iter().map(|server| (vec![server.name.clone()], value(server) as f64)).collect()
     };
@@ -47,6 +47,8 @@ fn read(snapshot: &dyn Snapshot) -> Vec<MetricFamily> {
         family(metrics::GENERATION, of_workers(&servers, |worker| u64::from(worker.generation))),
         family(metrics::RESTARTS, of_workers(&servers, |worker| worker.restarts)),
         family(metrics::STARTED, of_workers(&servers, |worker| worker.started_unix)),
+        family(metrics::TRANSITIONS, transitions(&servers)),
+        family(metrics::MEMORY, memory(&servers)),
         family(metrics::SESSIONS, sessions(&servers)),
     ]
 }
@@ -57,6 +59,30 @@ fn of_workers(servers: &[ServerSnapshot], value: fn(&super::WorkerSnapshot) -> u
         server.workers.iter().map(|worker| (labels(worker.slot), value(worker) as f64)).collect()
     };
     servers.iter().flat_map(of).collect()
+}
+
+fn transitions(servers: &[ServerSnapshot]) -> Samples {
+    let mut samples = Samples::new();
+    for server in servers {
+        for worker in &server.workers {
+            samples.extend(worker.transitions.iter().map(|(to, count)| {
+                (vec![server.name.clone(), worker.slot.to_string(), to.clone()], *count as f64)
+            }));
+        }
+    }
+    samples
+}
+
+/// Only of workers that run.
+fn memory(servers: &[ServerSnapshot]) -> Samples {
+    let mut samples = Samples::new();
+    for server in servers {
+        for worker in &server.workers {
+            let labels = vec![server.name.clone(), worker.slot.to_string()];
+            samples.extend(worker.memory_bytes.map(|bytes| (labels, bytes as f64)));
+        }
+    }
+    samples
 }
 
 fn sessions(servers: &[ServerSnapshot]) -> Samples {

@@ -51,7 +51,7 @@ fn refusal(status: StatusCode, code: &str, detail: &str) -> Response {
 }
 
 async fn root(State(admin): State<Admin>) -> Html<String> {
-    Html(page::render(&admin.snapshot.gateway(), &admin.snapshot.servers()))
+    Html(page::render(&admin.snapshot.gateway(), &admin.snapshot.measured_servers()))
 }
 
 async fn metrics(State(admin): State<Admin>) -> Response {
@@ -77,7 +77,7 @@ async fn readyz(State(admin): State<Admin>) -> Response {
 }
 
 async fn status(State(admin): State<Admin>) -> Json<Value> {
-    Json(json!({"gateway": admin.snapshot.gateway(), "servers": admin.snapshot.servers()}))
+    Json(json!({"gateway": admin.snapshot.gateway(), "servers": admin.snapshot.measured_servers()}))
 }
 
 #[derive(Deserialize)]

@@ -15,7 +15,7 @@ pub use self::{
     http::router,
     metrics::{METRICS, MetricDoc, MetricKind, RequestMetrics, metrics_markdown},
     snapshot::{
-        GatewaySnapshot, ServerSnapshot, SessionCounts, SessionQuery, SessionSnapshot, SessionState,
-        Snapshot, WorkerSnapshot, WorkerState,
+        FailureSnapshot, GatewaySnapshot, ServerSnapshot, SessionCounts, SessionQuery, SessionSnapshot,
+        SessionState, Snapshot, WorkerSnapshot, WorkerState,
     },
 };

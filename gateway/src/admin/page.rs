@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::{
     snapshot::{GatewaySnapshot, ServerSnapshot, WorkerSnapshot},
-    text::duration,
+    text::{duration, size},
 };
 
 /// How often the page loads itself anew, in seconds.
@@ -14,10 +14,10 @@ const STYLE: &str = "body{font:15px/1.4 system-ui,sans-serif;margin:2em;color:#2
 h2{margin:1.5em 0 .3em}table{border-collapse:collapse}\
 th,td{padding:.25em .8em;text-align:right;border-bottom:1px solid #ddd}\
 th{font-weight:600}td.t,th.t{text-align:left}\
-.ready{color:#17733b}.starting,.draining{color:#8a6100}.failed,.stopped{color:#a11}";
+.ready{color:#17733b}.starting,.draining,.exited,.backoff{color:#8a6100}.died,.failed,.stopped{color:#a11}";
 
 const HEADINGS: &str = "<tr><th>slot<th>generation<th class=t>state<th>pid<th>restarts<th>claimed<th>open<th>ended\
-<th>in flight<th class=t>address<th class=t>last exit";
+<th>in flight<th>memory<th class=t>address<th class=t>last exit";
 
 /// The whole page.
 pub(crate) fn render(gateway: &GatewaySnapshot, servers: &[ServerSnapshot]) -> String {
@@ -67,7 +67,7 @@ fn write_row(out: &mut String, worker: &WorkerSnapshot) -> std::fmt::Result {
     let pid = worker.pid.map(|pid| pid.to_string()).unwrap_or_default();
     write!(
         out,
-        "<tr><td>{}<td>{}<td class=\"t {state}\">{state}<td>{pid}<td>{}<td>{}<td>{}<td>{}<td>{}<td class=t>{}<td class=t>{}",
+        "<tr><td>{}<td>{}<td class=\"t {state}\">{state}<td>{pid}<td>{}<td>{}<td>{}<td>{}<td>{}<td>{}<td class=t>{}<td class=t>{}",
         worker.slot,
         worker.generation,
         worker.restarts,
@@ -75,6 +75,7 @@ fn write_row(out: &mut String, worker: &WorkerSnapshot) -> std::fmt::Result {
         worker.sessions.open,
         worker.sessions.ended,
         worker.in_flight,
+        worker.memory_bytes.map(size).unwrap_or_default(),
         escaped(worker.address.as_deref().unwrap_or_default()),
         escaped(worker.last_exit.as_deref().unwrap_or_default()),
     )

@@ -1,15 +1,20 @@
 //! What the gateway knows of itself at one moment, read when somebody asks: the hot path updates no gauges.
 
-use std::{fmt, str::FromStr};
+use std::{collections::BTreeMap, str::FromStr};
 
 use serde::{Deserialize, Serialize};
+
+/// A slot's state.
+pub use crate::workers::SlotState as WorkerState;
 
 /// Reads the gateway's state. Called for every request to the admin address, so it should not wait.
 pub trait Snapshot: Send + Sync + 'static {
     /// The gateway itself.
     fn gateway(&self) -> GatewaySnapshot;
-    /// Every server with its workers, in the order of the config.
+    /// Every server with its workers, in the order of the config, without `memory_bytes`.
     fn servers(&self) -> Vec<ServerSnapshot>;
+    /// The same with `memory_bytes`, which reads `/proc`.
+    fn measured_servers(&self) -> Vec<ServerSnapshot>;
     /// The sessions that `query` asks for, at most `query.limit`, with whole IDs.
     fn sessions(&self, query: &SessionQuery) -> Vec<SessionSnapshot>;
 }
@@ -88,37 +93,39 @@ pub struct WorkerSnapshot {
     pub in_flight: u64,
     /// The sessions that it owns.
     pub sessions: SessionCounts,
+    /// Resident memory of its process group, while it runs; what processes share counts for each of them.
+    pub memory_bytes: Option<u64>,
+    /// How often the slot came into each state.
+    pub transitions: BTreeMap<String, u64>,
+    /// Processes in a row that did not become ready, or died before a minute of health.
+    pub failures_in_a_row: u32,
     /// How the process before ended, or why it did not start.
     pub last_exit: Option<String>,
+    /// The slot's last failure; one that was overcome stays.
+    pub last_failure: Option<FailureSnapshot>,
 }
 
-/// A worker's life.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum WorkerState {
-    /// Its process runs, and has not answered a probe yet.
-    #[default]
-    Starting,
-    /// It takes requests.
-    Ready,
-    /// It was asked to end.
-    Draining,
-    /// It has no process, and gets none any more.
-    Stopped,
-    /// Its process ended or did not become ready; another is started after a wait.
-    Failed,
-}
-
-impl fmt::Display for WorkerState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Starting => "starting",
-            Self::Ready => "ready",
-            Self::Draining => "draining",
-            Self::Stopped => "stopped",
-            Self::Failed => "failed",
-        })
-    }
+/// A slot's last failure: of a start, or of a ready worker that died.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FailureSnapshot {
+    /// The process that failed.
+    pub generation: u32,
+    /// When it was seen: seconds since 1970.
+    pub at_unix: u64,
+    /// How far it had come: `spawn`, `exec`, `listen`, `probe`, or `ready`.
+    pub phase: String,
+    /// Seconds in each phase that it came to.
+    pub seconds: BTreeMap<String, f64>,
+    /// What was seen: of an exit its status or signal.
+    pub reason: String,
+    /// How the process ended, if that was the failure: its exit status or signal.
+    pub exit: Option<String>,
+    /// The command and its folder; absent where a ready worker died.
+    pub command: Option<String>,
+    /// The last lines of its output.
+    pub output: Vec<String>,
+    /// What to try.
+    pub advice: String,
 }
 
 /// A worker's sessions by state.

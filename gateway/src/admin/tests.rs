@@ -1,16 +1,21 @@
 //! The admin address in front of a made-up gateway, asked over a real socket.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{
+    net::SocketAddr,
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
 use prometheus::{Registry, proto::MetricFamily};
 use serde_json::{Value, json};
 
 use super::{
-    GatewaySnapshot, METRICS, RequestMetrics, ServerSnapshot, SessionCounts, SessionQuery, SessionSnapshot,
-    SessionState, Snapshot, WorkerSnapshot, WorkerState,
+    FailureSnapshot, GatewaySnapshot, METRICS, RequestMetrics, ServerSnapshot, SessionCounts, SessionQuery,
+    SessionSnapshot, SessionState, Snapshot, WorkerSnapshot, WorkerState,
     client::{self, SessionsQuery},
     collect, metrics_markdown, router,
 };
+use crate::workers::SlotState;
 
 #[derive(Clone)]
 struct Fake {
@@ -25,6 +30,14 @@ impl Snapshot for Fake {
 
     fn servers(&self) -> Vec<ServerSnapshot> {
         self.servers.clone()
+    }
+
+    fn measured_servers(&self) -> Vec<ServerSnapshot> {
+        let mut servers = self.servers();
+        for worker in &mut servers[0].workers {
+            worker.memory_bytes = Some(300 << 20);
+        }
+        servers
     }
 
     fn sessions(&self, query: &SessionQuery) -> Vec<SessionSnapshot> {
@@ -44,6 +57,8 @@ impl Snapshot for Fake {
 }
 
 fn fake() -> Fake {
+    // Three hours ago, and half a minute that a slow test may take.
+    let at_unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() - 3 * 3600 - 30;
     let worker = |slot: u16, state| WorkerSnapshot {
         slot,
         generation: 3,
@@ -54,7 +69,21 @@ fn fake() -> Fake {
         started_unix: 1_700_000_000,
         in_flight: 7,
         sessions: SessionCounts { claimed: 1, open: 5, ended: 9 },
+        memory_bytes: None,
+        transitions: SlotState::ALL.map(|state| (state.to_string(), 4)).into(),
+        failures_in_a_row: 6,
         last_exit: Some("killed by <SIGKILL>\nmore".into()),
+        last_failure: Some(FailureSnapshot {
+            generation: 2,
+            at_unix,
+            phase: "listen".into(),
+            seconds: [("spawn".into(), 0.25), ("listen".into(), 1.5)].into(),
+            reason: "killed by <SIGKILL>\nmore".into(),
+            exit: Some("was killed by SIGKILL".into()),
+            command: Some("./server (in /)".into()),
+            output: vec!["loading".into()],
+            advice: "see dmesg".into(),
+        }),
     };
     let server = ServerSnapshot {
         name: "counter".into(),
@@ -175,6 +204,8 @@ async fn metrics_are_text_with_what_was_counted_and_what_is_read() {
         "gym_gateway_worker_up{server=\"counter\",slot=\"0\"} 1",
         "gym_gateway_worker_up{server=\"counter\",slot=\"1\"} 0",
         "gym_gateway_worker_restarts_total{server=\"counter\",slot=\"1\"} 2",
+        "gym_gateway_worker_transitions_total{server=\"counter\",slot=\"1\",to=\"failed\"} 4",
+        "gym_gateway_worker_resident_memory_bytes{server=\"counter\",slot=\"1\"} 314572800",
         "gym_gateway_worker_start_time_seconds{server=\"counter\",slot=\"0\"} 1700000000",
         "gym_gateway_sessions{server=\"counter\",slot=\"0\",state=\"open\"} 5",
         "gym_gateway_sessions_lost_total{server=\"counter\"} 13",
@@ -207,7 +238,14 @@ async fn status_tells_everything_as_json() {
     let worker = json!({
         "slot": 1, "generation": 3, "state": "failed", "pid": 4242, "address": "unix:/run/w.sock", "restarts": 2,
         "started_unix": 1_700_000_000, "in_flight": 7, "sessions": {"claimed": 1, "open": 5, "ended": 9},
-        "last_exit": "killed by <SIGKILL>\nmore",
+        "memory_bytes": 300 << 20,
+        "transitions": {"backoff": 4, "died": 4, "draining": 4, "exited": 4, "failed": 4, "ready": 4, "starting": 4, "stopped": 4},
+        "failures_in_a_row": 6, "last_exit": "killed by <SIGKILL>\nmore",
+        "last_failure": {
+            "generation": 2, "at_unix": body["servers"][0]["workers"][1]["last_failure"]["at_unix"], "phase": "listen",
+            "seconds": {"listen": 1.5, "spawn": 0.25}, "reason": "killed by <SIGKILL>\nmore",
+            "exit": "was killed by SIGKILL", "command": "./server (in /)", "output": ["loading"], "advice": "see dmesg",
+        },
     });
     assert_eq!(body["servers"][0]["workers"][1], worker);
     assert_eq!(body["servers"][0]["waiting"], 11);
@@ -267,9 +305,12 @@ async fn the_commands_print_tables_and_json() {
 
 counter (resources) on 127.0.0.1:8000: 1 of 2 workers ready, 11 waiting, 12 connections, 13 sessions lost
 session cookie Counter___counter; sessions also started by /begin; sessions also ended by /finish, /give_up
-slot  generation  state   pid   restarts  claimed  open  ended  in flight  address           last exit
-0     3           ready   4242  2         1        5     9      7          unix:/run/w.sock  killed by <SIGKILL>
-1     3           failed  4242  2         1        5     9      7          unix:/run/w.sock  killed by <SIGKILL>"
+slot  gen  state   pid   claimed  open  ended  in flight  memory   restarts
+0     3    ready   4242  1        5     9      7          300 MiB  2
+1     3    failed  4242  1        5     9      7          300 MiB  2
+slot 0, last failure: generation 2, 3 h 0 min ago, listen: killed by <SIGKILL>
+slot 1, last failure: generation 2, 3 h 0 min ago, listen: killed by <SIGKILL>
+  6 in a row; what to do: see dmesg"
     );
     assert_eq!(serde_json::from_str::<Value>(&json).unwrap()["gateway"]["pid"], 77);
     assert_eq!(

@@ -1,19 +1,17 @@
-//! Tables and durations for people.
+//! Tables, durations and sizes for people.
 
-/// Columns as wide as their widest cell, two spaces between; no blanks at the end of a line.
+use comfy_table::{ContentArrangement, Table, presets};
+
+/// Columns as wide as their widest cell, two spaces between; no blanks at the end of a line. Written to a terminal, long
+/// cells are broken such that the table fits.
 pub(crate) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
-    let width = |column: usize| {
-        let cells = rows.iter().map(|row| row[column].chars().count());
-        cells.chain([headings[column].chars().count()]).max().unwrap_or_default()
-    };
-    let widths: Vec<_> = (0..headings.len()).map(width).collect();
-    let line = |cells: Vec<&str>| {
-        let cells = cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
-        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
-    };
-    let head = line(headings.to_vec());
-    let body = rows.iter().map(|row| line(row.iter().map(String::as_str).collect()));
-    [head].into_iter().chain(body).collect::<Vec<_>>().join("\n")
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header(headings).add_rows(rows);
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    table.trim_fmt()
 }
 
 /// `4 s`, `3 min 20 s`, `2 h 5 min`, `3 d 4 h`.
@@ -24,5 +22,14 @@ pub(crate) fn duration(seconds: f64) -> String {
         60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
         3600..86_400 => format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
         _ => format!("{} d {} h", seconds / 86_400, seconds / 3600 % 24),
+    }
+}
+
+/// `512 KiB`, `14 MiB`, `3.2 GiB`.
+pub(crate) fn size(bytes: u64) -> String {
+    match bytes {
+        0..0x10_0000 => format!("{} KiB", bytes >> 10),
+        0x10_0000..0x4000_0000 => format!("{} MiB", bytes >> 20),
+        _ => format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30)),
     }
 }

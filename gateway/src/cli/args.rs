@@ -3,6 +3,7 @@
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use gym_worker_sdk::tasks::TaskRange;
 
 use crate::config::Kind;
 
@@ -47,6 +48,9 @@ pub(super) enum Command {
     Status {
         #[command(flatten)]
         admin: AdminOptions,
+        /// Show it again and again, until Ctrl-C; without SECONDS every 2
+        #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "2", value_parser = seconds)]
+        watch: Option<Duration>,
     },
     /// List a running gateway's sessions
     Sessions {
@@ -71,6 +75,11 @@ pub(super) enum Command {
     /// cookie of a lost reply. Exit codes: 0 it keeps the contract, 1 it does not or cannot be reached, 2 a file or
     /// the usage is bad.
     Conform(ConformArgs),
+    /// List the tasks of a running server with the Task API, OpenEnv's or ORS's
+    ///
+    /// JSON Lines: the environments; with --env its splits; with --split the tasks, as the server tells of them, page by
+    /// page. Exit codes: 0 listed, 1 the server refuses or cannot be reached, 2 the usage is bad.
+    Tasks(TasksArgs),
     /// The parent process of one worker; started by the gateway itself
     #[command(hide = true)]
     Keeper,
@@ -155,6 +164,34 @@ pub(super) struct ConformArgs {
     /// JSON instead of text
     #[arg(long)]
     pub(super) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct TasksArgs {
+    /// The server's address, as http://127.0.0.1:8000 or ws://127.0.0.1:8000
+    #[arg(value_name = "URL")]
+    pub(super) url: String,
+    /// The environment, in any letter case [default: the only one that the server has, if --split is given]
+    #[arg(long, value_name = "NAME")]
+    pub(super) env: Option<String>,
+    /// The split whose tasks are listed
+    #[arg(long, value_name = "SPLIT")]
+    pub(super) split: Option<String>,
+    /// Only these rows, as Python's slices: from A, short of B; either may be left out, and counts from the end if negative
+    #[arg(long, value_name = "A:B", requires = "split", allow_hyphen_values = true, value_parser = task_range)]
+    pub(super) range: Option<TaskRange>,
+    /// How long one request may take
+    #[arg(long, default_value = "30", value_name = "SECONDS", value_parser = seconds)]
+    pub(super) timeout_seconds: Duration,
+}
+
+fn task_range(text: &str) -> Result<TaskRange, String> {
+    let bound = |text: &str| match text {
+        "" => Ok(None),
+        text => text.parse().map(Some).map_err(|_| format!("{text:?} is no row")),
+    };
+    let (start, stop) = text.split_once(':').ok_or("expected A:B, such as 0:10, :10 or -10:")?;
+    Ok(TaskRange { start: bound(start)?, stop: bound(stop)? })
 }
 
 fn http_url(text: &str) -> Result<String, String> {

@@ -9,6 +9,8 @@ mod plant;
 mod serve;
 mod snapshot;
 mod stop;
+mod tasks;
+mod watch;
 
 use std::{io::Write, process::ExitCode};
 
@@ -43,12 +45,19 @@ pub fn main() -> ExitCode {
                 check::check(config, ask)
             })
         }
-        Command::Status { admin } => said(admin::client::status(&admin.admin, admin.json)),
+        Command::Status { admin, watch } => {
+            let ask = || admin::client::status(&admin.admin, admin.json);
+            match watch {
+                None => said(ask()),
+                Some(every) => watch::watch(ask, every),
+            }
+        }
         Command::Sessions { admin, server, state, limit, full } => {
             let query = admin::client::SessionsQuery { server, state, limit, full };
             said(admin::client::sessions(&admin.admin, &query, admin.json))
         }
         Command::Conform(args) => conform::conform(&args),
+        Command::Tasks(args) => tasks::tasks(&args),
         Command::Keeper => keeper::run_keeper(),
         Command::ExecWorker { args } => keeper::exec_worker(args),
     }

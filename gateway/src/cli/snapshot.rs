@@ -1,17 +1,17 @@
 //! What the admin address shows: the plant as it is now.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::plant::Plant;
 use crate::{
     admin::{
-        GatewaySnapshot, ServerSnapshot, SessionCounts, SessionQuery, SessionSnapshot, SessionState,
-        Snapshot, WorkerSnapshot, WorkerState,
+        FailureSnapshot, GatewaySnapshot, ServerSnapshot, SessionCounts, SessionQuery, SessionSnapshot,
+        SessionState, Snapshot, WorkerSnapshot,
     },
     proxy::ServerState,
     session::{self, SessionFilter, SessionInfo},
     worker_id::WorkerId,
-    workers::{SlotState, SlotStatus},
+    workers::{Failed, LastFailure, SlotStatus, resident_by_group},
 };
 
 /// The running gateway, to be looked at.
@@ -33,6 +33,20 @@ impl Snapshot for Live {
         let plant = &self.0;
         let slots = |server: &ServerState| plant.supervisors().get(server.index).map(|s| s.status());
         plant.servers.iter().map(|s| server(s, slots(s).unwrap_or_default())).collect()
+    }
+
+    fn measured_servers(&self) -> Vec<ServerSnapshot> {
+        let mut servers = self.servers();
+        match resident_by_group() {
+            Ok(groups) => {
+                for worker in servers.iter_mut().flat_map(|server| &mut server.workers) {
+                    // A worker leads its own process group.
+                    worker.memory_bytes = worker.pid.and_then(|pid| groups.get(&pid).copied());
+                }
+            }
+            Err(error) => tracing::warn!(%error, "the workers' memory cannot be read"),
+        }
+        servers
     }
 
     fn sessions(&self, query: &SessionQuery) -> Vec<SessionSnapshot> {
@@ -94,20 +108,50 @@ fn worker(server: &ServerState, counts: &session::Counts, slot: SlotStatus) -> W
     WorkerSnapshot {
         slot: slot.slot,
         generation: slot.generation,
-        state: match slot.state {
-            SlotState::Starting => WorkerState::Starting,
-            SlotState::Ready => WorkerState::Ready,
-            SlotState::Draining => WorkerState::Draining,
-            SlotState::Stopped => WorkerState::Stopped,
-            SlotState::Failed => WorkerState::Failed,
-        },
+        state: slot.state,
         pid: slot.pid,
         address: slot.address,
         restarts: slot.restarts.into(),
         started_unix: slot.started_unix,
         in_flight: server.workers.get(id).map_or(0, |worker| worker.in_flight() as u64),
         sessions,
+        memory_bytes: None,
+        transitions: slot.transitions.iter().map(|(to, count)| (to.to_string(), count)).collect(),
+        failures_in_a_row: slot.failures_in_a_row,
         last_exit: slot.last_exit,
+        last_failure: slot.last_failure.map(failure),
+    }
+}
+
+fn failure(failure: LastFailure) -> FailureSnapshot {
+    let at_unix = failure.at_unix;
+    match failure.what {
+        Failed::Start(start) => FailureSnapshot {
+            generation: start.worker.generation,
+            at_unix,
+            phase: start.phase.to_string(),
+            seconds: start
+                .spent
+                .iter()
+                .map(|(phase, time)| (phase.to_string(), time.as_secs_f64()))
+                .collect(),
+            reason: start.seen,
+            exit: start.exit.map(|exit| exit.to_string()),
+            command: (!start.command.is_empty()).then_some(start.command),
+            output: start.output,
+            advice: start.advice,
+        },
+        Failed::Death { worker, report, advice } => FailureSnapshot {
+            generation: worker.generation,
+            at_unix,
+            phase: "ready".into(),
+            seconds: BTreeMap::from([("ready".into(), report.ready_for.as_secs_f64())]),
+            reason: format!("it {report}"),
+            exit: Some(report.exit.to_string()),
+            command: None,
+            output: report.output,
+            advice: advice.into(),
+        },
     }
 }
 

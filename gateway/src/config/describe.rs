@@ -109,5 +109,7 @@ fn server_rows(settings: &ServerSettings) -> Vec<Row> {
         ("client_idle_timeout_seconds", seconds(settings.client_idle_timeout)),
         ("restart_backoff_seconds", seconds(settings.restart_backoff)),
         ("restart_backoff_max_seconds", seconds(settings.restart_backoff_max)),
+        ("max_start_failures", settings.max_start_failures.to_string()),
+        ("failed_retry_seconds", seconds(settings.failed_retry)),
     ]
 }

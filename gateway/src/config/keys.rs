@@ -100,6 +100,8 @@ static KEYS: &[KeyDoc] = &[
     key("client_idle_timeout_seconds", OWN, "seconds", "75", "How long a client may take for a request's head, or leave its connection idle."),
     key("restart_backoff_seconds", OWN, "seconds", "0.5", "First wait before a dead worker is started again; it doubles each time."),
     key("restart_backoff_max_seconds", OWN, "seconds", "60", "Longest wait before a dead worker is started again."),
+    key("max_start_failures", OWN, "whole number", "10", "After so many failures of a slot in a row (starts, and workers that died before a minute of health) it is `failed`, and tried again every `failed_retry_seconds`; 0: never given up."),
+    key("failed_retry_seconds", OWN, "seconds", "300", "How often a `failed` slot is tried again."),
 ];
 
 /// Keys that are designed and do nothing yet, and what to say of them.

@@ -205,6 +205,10 @@ pub struct ServerSettings {
     pub restart_backoff: Duration,
     /// Longest wait before a dead worker is started again; default 60 s.
     pub restart_backoff_max: Duration,
+    /// After so many failures in a row a slot is failed; default 10; 0: never.
+    pub max_start_failures: u32,
+    /// How often a failed slot is tried again; default 300 s.
+    pub failed_retry: Duration,
 }
 
 /// What a server that describes itself may settle, because the config does not. (Where a setting can be absent, its
@@ -256,6 +260,8 @@ impl Default for ServerSettings {
             client_idle_timeout: Duration::from_secs(75),
             restart_backoff: Duration::from_millis(500),
             restart_backoff_max: Duration::from_secs(60),
+            max_start_failures: 10,
+            failed_retry: Duration::from_secs(300),
         }
     }
 }

@@ -107,6 +107,11 @@ pub(crate) fn server(section: &Section<'_>, close_retry: Option<Duration>) -> Se
             Zero::Refused,
             default.restart_backoff_max,
         ),
+        max_start_failures: section
+            .whole("max_start_failures", 0..=u64::from(u32::MAX))
+            .and_then(|n| u32::try_from(n).ok())
+            .unwrap_or(default.max_start_failures),
+        failed_retry: duration("failed_retry_seconds", Zero::Refused, default.failed_retry),
     };
     if settings.restart_backoff > settings.restart_backoff_max {
         let (first, longest) =

@@ -4,19 +4,23 @@
 //! until it answers, puts it into the [`WorkerSet`] that the proxy reads, sees its exit, and starts the next one.
 
 mod address;
+mod advice;
 mod ask;
 mod backoff;
 mod capture;
 mod describe;
 mod launch;
 mod listener;
+mod memory;
 mod probe;
 mod process;
+mod progress;
 mod report;
 mod run_dir;
 mod set;
 mod slot;
 mod spawner;
+mod state;
 mod supervisor;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -24,6 +28,9 @@ pub(crate) mod testing;
 pub use address::Address;
 pub use ask::{Asked, Refused, Unasked, ask};
 pub use describe::{Undescribed, describe};
-pub use report::{ExitReport, Phase, SlotState, SlotStatus, StartFailure};
+pub use memory::resident_by_group;
+pub use progress::PhaseTimes;
+pub use report::{ExitReport, Failed, LastFailure, Phase, SlotStatus, StartFailure};
 pub use set::{InFlight, Worker, WorkerSet};
+pub use state::{SlotState, Transitions};
 pub use supervisor::{Supervisor, WorkerEvents};

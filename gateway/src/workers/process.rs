@@ -101,6 +101,13 @@ impl Process {
         &self.output
     }
 
+    /// Waits until it has a keeper. Stays pending if it never will: that is an exit.
+    pub(crate) async fn kept(&self) {
+        if self.stage.clone().wait_for(|stage| stage.keeper.is_some()).await.is_err() {
+            std::future::pending().await
+        }
+    }
+
     /// Waits until its command runs. Stays pending if it never will: that is an exit.
     pub(crate) async fn started(&self) {
         if self.stage.clone().wait_for(|stage| stage.pid.is_some()).await.is_err() {

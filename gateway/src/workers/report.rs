@@ -9,6 +9,7 @@ use std::{
 
 use serde::Serialize;
 
+use super::{PhaseTimes, SlotState, Transitions};
 use crate::{keeper::Exit, worker_id::WorkerId};
 
 /// Lines of output that are kept for reports.
@@ -18,24 +19,8 @@ const KEPT_CHARACTERS: usize = 1000;
 /// Lines of output in a report of a failed start.
 const REPORTED_LINES: usize = 20;
 
-/// A slot's state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SlotState {
-    /// Its process runs, and has not answered a probe yet.
-    Starting,
-    /// Its worker takes requests.
-    Ready,
-    /// Its worker was asked to end.
-    Draining,
-    /// It has no process, and gets none any more.
-    Stopped,
-    /// Its process ended or did not become ready; another is started after a wait.
-    Failed,
-}
-
-/// A slot, as `/status` shows it.
-#[derive(Clone, Debug, Serialize)]
+/// A slot, as it is at one moment.
+#[derive(Clone, Debug)]
 pub struct SlotStatus {
     /// Its number, from 0.
     pub slot: u16,
@@ -51,8 +36,14 @@ pub struct SlotStatus {
     pub restarts: u32,
     /// When the newest process was started: seconds since 1970.
     pub started_unix: u64,
+    /// How often it came into each state.
+    pub transitions: Transitions,
+    /// Processes in a row that did not become ready, or died before a minute of health.
+    pub failures_in_a_row: u32,
     /// How the process before ended, or why it did not start.
     pub last_exit: Option<String>,
+    /// The last failure, which a later worker's health does not wipe out.
+    pub last_failure: Option<LastFailure>,
     /// The last lines of the newest process's output.
     pub output: Vec<String>,
 }
@@ -70,6 +61,37 @@ pub struct ExitReport {
     pub output: Vec<String>,
 }
 
+impl fmt::Display for ExitReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} after {:.1} s", self.exit, self.ready_for.as_secs_f64())
+    }
+}
+
+/// A slot's last failure.
+#[derive(Clone, Debug)]
+pub struct LastFailure {
+    /// When it was seen: seconds since 1970.
+    pub at_unix: u64,
+    /// What it was.
+    pub what: Failed,
+}
+
+/// What failed.
+#[derive(Clone, Debug)]
+pub enum Failed {
+    /// A worker did not become ready.
+    Start(Box<StartFailure>),
+    /// A ready worker died unasked.
+    Death {
+        /// Which worker.
+        worker: WorkerId,
+        /// How it ended.
+        report: ExitReport,
+        /// What to do about it.
+        advice: &'static str,
+    },
+}
+
 /// How far a start came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -84,6 +106,17 @@ pub enum Phase {
     Probe,
 }
 
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Spawn => "spawn",
+            Self::Exec => "exec",
+            Self::Listen => "listen",
+            Self::Probe => "probe",
+        })
+    }
+}
+
 /// Why a worker did not become ready.
 #[derive(Clone, Debug)]
 pub struct StartFailure {
@@ -93,8 +126,8 @@ pub struct StartFailure {
     pub worker: WorkerId,
     /// How far it came.
     pub phase: Phase,
-    /// How long it was given, or took to fail.
-    pub after: Duration,
+    /// How long each phase took, the last one up to the failure.
+    pub spent: PhaseTimes,
     /// How its process ended, if that was the failure.
     pub exit: Option<Exit>,
     /// What was seen.
@@ -109,14 +142,14 @@ pub struct StartFailure {
 
 impl fmt::Display for StartFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { server, worker, after, seen, command, .. } = self;
+        let Self { server, worker, spent, seen, command, .. } = self;
         let phase = match self.phase {
             Phase::Spawn => "could not be started",
             Phase::Exec => "could not run its command",
             Phase::Listen => "did not listen",
             Phase::Probe => "listened, but did not become ready",
         };
-        write!(f, "server {server}: worker {worker} {phase}: {seen} (after {:.1} s)", after.as_secs_f64())?;
+        write!(f, "server {server}: worker {worker} {phase}: {seen} (after {spent})")?;
         if !command.is_empty() {
             write!(f, "\n  command: {command}")?;
         }

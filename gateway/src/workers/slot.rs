@@ -2,22 +2,23 @@
 
 mod cell;
 
-use std::{sync::Arc, time::Duration};
+use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use nix::sys::signal::Signal;
 use tokio::{
     sync::watch,
-    time::{Instant, timeout, timeout_at},
+    time::{Instant, sleep, timeout, timeout_at},
 };
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use cell::Cell;
 
 use super::{
-    ExitReport, Phase, SlotState, StartFailure, Worker, WorkerEvents, WorkerSet,
-    backoff::Backoff,
+    ExitReport, Phase, SlotState, StartFailure, Worker, WorkerEvents, WorkerSet, advice,
+    backoff::{Backoff, BackoffTimes, HEALTHY_AFTER, Next},
     process::Process,
-    spawner::{Answered, Launched, Progress, Spawner},
+    progress::Progress,
+    spawner::{Answered, Launched, Spawner},
 };
 use crate::{
     keeper::{Exit, Order},
@@ -36,8 +37,7 @@ pub(crate) struct FirstStarts {
 pub(crate) struct Times {
     pub(crate) start_timeout: Duration,
     pub(crate) stop_timeout: Duration,
-    pub(crate) restart_backoff: Duration,
-    pub(crate) restart_backoff_max: Duration,
+    pub(crate) backoff: BackoffTimes,
 }
 
 /// What a server's slots share.
@@ -68,7 +68,8 @@ enum Start {
 
 impl Slot {
     pub(crate) fn new(shared: Arc<Shared>, slot: u16) -> Self {
-        Self { shared, slot, cell: Arc::new(Cell::new(slot)) }
+        let cell = Arc::new(Cell::new(&shared.server, slot));
+        Self { shared, slot, cell }
     }
 
     pub(crate) fn cell(&self) -> Arc<Cell> {
@@ -77,41 +78,58 @@ impl Slot {
 
     /// Keeps the slot filled until it is told to stop.
     pub(crate) async fn run(self) {
-        let Times { restart_backoff, restart_backoff_max, .. } = self.shared.times;
-        let mut backoff = Backoff::new(restart_backoff, restart_backoff_max);
+        let mut backoff = Backoff::new(self.shared.times.backoff);
         let mut generation = 1;
         while !self.shared.stop.is_cancelled() {
             let ready_for = self.one_life(WorkerId { slot: self.slot, generation }).await;
             generation += 1;
-            let wait = backoff.next(ready_for);
-            if !self.shared.stop.is_cancelled() && !wait.is_zero() {
-                tracing::info!(
-                    server = self.shared.server,
-                    slot = self.slot,
-                    "next start in {:.1} s",
+            if !self.shared.stop.is_cancelled() {
+                self.wait(&mut backoff, ready_for).await;
+            }
+        }
+        self.cell.stopped();
+    }
+
+    /// Waits until the next process may be started, or the slot is told to stop.
+    async fn wait(&self, backoff: &mut Backoff, ready_for: Option<Duration>) {
+        let next = backoff.next(ready_for);
+        let failures = backoff.failures();
+        let wait = match next {
+            Next::Now => return,
+            Next::Wait(wait) => {
+                let reason =
+                    format!("failure {failures} in a row, next start in {:.1} s", wait.as_secs_f64());
+                self.cell.waits(SlotState::Backoff, failures, &reason);
+                wait
+            }
+            Next::GiveUp(wait) => {
+                let reason = format!(
+                    "{failures} failures in a row (`max_start_failures`), next start in {:.0} s (`failed_retry_seconds`)",
                     wait.as_secs_f64()
                 );
+                self.cell.waits(SlotState::Failed, failures, &reason);
+                wait
             }
-            // Told to stop: out at once.
-            let _ = timeout(wait, self.shared.stop.cancelled()).await;
-        }
-        self.cell.set_state(SlotState::Stopped);
+        };
+        // Told to stop: out at once.
+        let _ = timeout(wait, self.shared.stop.cancelled()).await;
     }
 
     /// One process from start to end. Returns how long it was ready, if it ever was.
     async fn one_life(&self, id: WorkerId) -> Option<Duration> {
-        let began = Instant::now();
+        let mut progress = Progress::begin();
+        let deadline = Instant::now() + self.shared.times.start_timeout;
         let mut launched = match self.shared.spawner.launch(id) {
             Ok(launched) => launched,
             Err(seen) => {
                 self.cell.begin(id, None);
-                self.failed_start(id, began, None, Progress { phase: Phase::Spawn, seen }, None);
+                progress.reach(Phase::Spawn, seen);
+                self.failed_start(id, None, progress, None);
                 return None;
             }
         };
         self.cell.begin(id, Some(launched.process.clone()));
-        let mut progress = Progress { phase: Phase::Spawn, seen: "its keeper was not started".into() };
-        match self.wait_ready(&launched, &mut progress, began).await {
+        match self.wait_ready(&launched, &mut progress, deadline).await {
             Start::Ready(Answered { address, headers }) => {
                 // The worker has it now.
                 launched.places.port = None;
@@ -119,32 +137,36 @@ impl Slot {
                 Some(self.ready_life(&launched.process, &worker, &headers).await)
             }
             Start::Exited(exit) => {
-                launched.process.gone().await;
                 let (phase, seen) = match launched.process.stage().failed {
                     Some(failed) => failed,
                     None => (progress.phase.max(Phase::Listen), format!("it {exit}")),
                 };
-                self.failed_start(id, began, Some(&launched), Progress { phase, seen }, Some(exit));
+                progress.reach(phase, seen);
+                launched.process.gone().await;
+                self.failed_start(id, Some(&launched), progress, Some(exit));
                 None
             }
             Start::TimedOut => {
+                progress.spent_now();
                 launched.process.order(Order::Kill);
                 launched.process.gone().await;
-                self.failed_start(id, began, Some(&launched), progress, None);
+                self.failed_start(id, Some(&launched), progress, None);
                 None
             }
             Start::Stopped => {
+                progress.spent_now();
                 self.end(&launched.process).await;
                 launched.process.gone().await;
                 progress.seen.push_str("; the gateway was stopped");
-                self.failed_start(id, began, Some(&launched), progress, None);
+                let failure = self.failure(id, Some(&launched), progress, None);
+                self.cell.broke_off(&failure);
+                self.first_start(failure);
                 None
             }
         }
     }
 
-    async fn wait_ready(&self, launched: &Launched, progress: &mut Progress, began: Instant) -> Start {
-        let deadline = began + self.shared.times.start_timeout;
+    async fn wait_ready(&self, launched: &Launched, progress: &mut Progress, deadline: Instant) -> Start {
         tokio::select! {
             biased;
             () = self.shared.stop.cancelled() => Start::Stopped,
@@ -162,16 +184,9 @@ impl Slot {
         worker: &Arc<Worker>,
         headers: &http::HeaderMap,
     ) -> Duration {
-        let Shared { server, events, workers, first_starts, .. } = &*self.shared;
+        let Shared { events, workers, first_starts, .. } = &*self.shared;
         let since = Instant::now();
         self.cell.ready(&worker.address);
-        tracing::info!(
-            server,
-            slot = self.slot,
-            generation = worker.id.generation,
-            "ready at {}",
-            worker.address
-        );
         events.ready(worker, headers);
         workers.add(worker);
         workers.changed();
@@ -183,6 +198,7 @@ impl Slot {
                 workers.remove(worker.id);
                 (self.end(process).await, true)
             }
+            never = self.healthy() => match never {},
         };
         workers.remove(worker.id);
         let report =
@@ -190,14 +206,21 @@ impl Slot {
         events.exited(worker.id, &report);
         worker.exited().cancel();
         workers.changed();
-        self.ended(worker.id, &report);
+        self.cell.ended(worker.id, &report);
         process.gone().await;
         report.ready_for
     }
 
+    /// Notes when a worker has been ready for long enough to count as healthy.
+    async fn healthy(&self) -> Infallible {
+        sleep(HEALTHY_AFTER).await;
+        self.cell.healthy();
+        std::future::pending().await
+    }
+
     /// Asks a process to end, and kills its group if it does not.
     async fn end(&self, process: &Process) -> Exit {
-        self.cell.set_state(SlotState::Draining);
+        self.cell.draining("the gateway stops");
         process.order(Order::Signal(Signal::SIGTERM as i32));
         match timeout(self.shared.times.stop_timeout, process.exited()).await {
             Ok(exit) => exit,
@@ -214,59 +237,43 @@ impl Slot {
         }
     }
 
-    fn ended(&self, id: WorkerId, report: &ExitReport) {
-        let text = format!("{id} {} after {:.1} s", report.exit, report.ready_for.as_secs_f64());
-        if report.asked_for {
-            tracing::info!(server = self.shared.server, slot = self.slot, "worker {text}");
-        } else {
-            tracing::error!(server = self.shared.server, slot = self.slot, "worker {text}");
-        }
-        self.cell.ended(if report.asked_for { SlotState::Stopped } else { SlotState::Failed }, text);
-    }
-
     fn failed_start(
         &self,
         id: WorkerId,
-        began: Instant,
         launched: Option<&Launched>,
         progress: Progress,
         exit: Option<Exit>,
     ) {
-        let failure = StartFailure {
+        let failure = self.failure(id, launched, progress, exit);
+        self.cell.failed_start(&failure);
+        self.first_start(failure);
+    }
+
+    fn failure(
+        &self,
+        id: WorkerId,
+        launched: Option<&Launched>,
+        progress: Progress,
+        exit: Option<Exit>,
+    ) -> StartFailure {
+        let output = |launched: &Launched| launched.process.output().last_lines();
+        StartFailure {
             server: self.shared.server.clone(),
             worker: id,
             phase: progress.phase,
-            after: began.elapsed(),
-            advice: advice(progress.phase, exit.is_some()).into(),
+            spent: progress.spent,
+            advice: advice::for_start(progress.phase, exit.as_ref()).into(),
             exit,
             seen: progress.seen,
             command: launched.map(|launched| launched.command.clone()).unwrap_or_default(),
-            output: launched.map(|launched| launched.process.output().last_lines()).unwrap_or_default(),
-        };
-        if !self.shared.stop.is_cancelled() {
-            tracing::error!(server = failure.server, slot = self.slot, "{failure}");
-        }
-        self.cell.ended(SlotState::Failed, format!("{id} did not start: {}", failure.seen));
-        if id.generation == 1 {
-            self.shared.first_starts.send_modify(|first| first.failures.push(failure));
+            output: launched.map(output).unwrap_or_default(),
         }
     }
-}
 
-fn advice(phase: Phase, exited: bool) -> &'static str {
-    match (phase, exited) {
-        (Phase::Spawn, _) => "see whether the system is out of processes, files or ports, and /proc is there",
-        (Phase::Exec, _) => {
-            "see whether the program and its folder exist and may be used; set `command` or `python` right"
-        }
-        (_, true) => "read its output above; run the command by hand in that folder to see it fail",
-        (Phase::Listen, _) => {
-            "have it listen where {socket} or {port} in its command, or GYM_WORKER_SOCKET or PORT in its environment, says; \
-             if it is only slow, raise `start_timeout_seconds`"
-        }
-        (Phase::Probe, _) => {
-            "have it answer GET /readyz, /healthz, /health or / with a status below 400; \
-             if it is only slow, raise `start_timeout_seconds`"
+    /// Tells whoever waits for the server's first worker.
+    fn first_start(&self, failure: StartFailure) {
+        if failure.worker.generation == 1 {
+            self.shared.first_starts.send_modify(|first| first.failures.push(failure));
         }
     }
 }

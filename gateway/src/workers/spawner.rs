@@ -12,6 +12,7 @@ use super::{
     launch, listener,
     probe::{Probed, is_listening, probe},
     process::{Label, Process},
+    progress::Progress,
     report::Phase,
     run_dir::socket_in,
 };
@@ -26,13 +27,6 @@ pub(crate) struct Launched {
     pub(crate) process: Process,
     pub(crate) places: Places,
     pub(crate) command: String,
-}
-
-/// How far a start has come.
-#[derive(Clone, Debug)]
-pub(crate) struct Progress {
-    pub(crate) phase: Phase,
-    pub(crate) seen: String,
 }
 
 /// A worker that answered.
@@ -73,9 +67,10 @@ impl Spawner for KeeperSpawner {
     }
 
     async fn ready(&self, launched: &Launched, progress: &mut Progress) -> Answered {
-        *progress = Progress { phase: Phase::Exec, seen: "its command was not run".into() };
+        launched.process.kept().await;
+        progress.reach(Phase::Exec, "its command was not run");
         launched.process.started().await;
-        *progress = nothing_listens(launched);
+        progress.reach(Phase::Listen, nothing_listens(launched));
         loop {
             if let Some(answered) = ask(launched, progress).await {
                 return answered;
@@ -101,27 +96,23 @@ async fn ask(launched: &Launched, progress: &mut Progress) -> Option<Answered> {
         }
         // What an earlier probe saw says more than that there is another.
         if progress.phase != Phase::Probe {
-            let seen = format!("it listens and does not answer at {address}");
-            *progress = Progress { phase: Phase::Probe, seen };
+            progress.reach(Phase::Probe, format!("it listens and does not answer at {address}"));
         }
         match probe(&address).await {
             Probed::Ready(headers) => return Some(Answered { address, headers }),
             Probed::NotReady(seen) => {
-                *progress = Progress { phase: Phase::Probe, seen: format!("{seen} at {address}") };
+                progress.reach(Phase::Probe, format!("{seen} at {address}"));
                 return None;
             }
             Probed::NotListening => {}
         }
     }
-    *progress = match elsewhere {
-        Some(seen) => Progress { phase: Phase::Listen, seen },
-        None => nothing_listens(launched),
-    };
+    progress.reach(Phase::Listen, elsewhere.unwrap_or_else(|| nothing_listens(launched)));
     None
 }
 
-fn nothing_listens(launched: &Launched) -> Progress {
-    Progress { phase: Phase::Listen, seen: format!("nothing listens at {}", launched.places) }
+fn nothing_listens(launched: &Launched) -> String {
+    format!("nothing listens at {}", launched.places)
 }
 
 /// A port must be listened on by the worker, or by what it forked. (Its socket's folder is closed to others.)

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     ExitReport, SlotStatus, StartFailure, Worker, WorkerSet,
+    backoff::BackoffTimes,
     run_dir::RunDir,
     slot::{Cell, FirstStarts, Shared, Slot, Times},
     spawner::{KeeperSpawner, Spawner},
@@ -77,8 +78,12 @@ impl Supervisor {
             times: Times {
                 start_timeout: server.settings.start_timeout,
                 stop_timeout: gateway.worker_stop_timeout,
-                restart_backoff: server.settings.restart_backoff,
-                restart_backoff_max: server.settings.restart_backoff_max,
+                backoff: BackoffTimes {
+                    first: server.settings.restart_backoff,
+                    longest: server.settings.restart_backoff_max,
+                    max_failures: server.settings.max_start_failures,
+                    retry: server.settings.failed_retry,
+                },
             },
             spawner,
             events,

@@ -5,7 +5,9 @@ use std::{net::TcpListener, sync::Arc, time::Duration};
 use gym_gateway::{
     config::{Launch, ServerConfig},
     worker_id::WorkerId,
-    workers::{Address, ExitReport, Phase, SlotState, StartFailure, Supervisor, Worker, WorkerEvents},
+    workers::{
+        Address, ExitReport, Failed, Phase, SlotState, StartFailure, Supervisor, Worker, WorkerEvents,
+    },
 };
 use tokio::{sync::mpsc, time::timeout};
 
@@ -54,7 +56,9 @@ async fn failure(mut server: ServerConfig) -> StartFailure {
     server.settings.start_timeout = Duration::from_millis(1200);
     let (supervisor, _events) = start(server);
     let failure = started(&supervisor).await.unwrap_err();
-    assert_eq!(supervisor.status()[0].state, SlotState::Failed);
+    let last = supervisor.status()[0].last_failure.clone().expect("it is shown");
+    let Failed::Start(shown) = last.what else { panic!("{last:?}") };
+    assert_eq!((shown.phase, &shown.output), (failure.phase, &failure.output));
     assert!(supervisor.workers().ready().is_empty());
     timeout(PATIENCE, supervisor.stop()).await.expect("a stop ends in time");
     failure
@@ -156,6 +160,8 @@ async fn a_worker_that_exits_at_once() {
     let failure = failure(sh("echo no such table >&2; exit 3")).await;
     assert_eq!((failure.phase, failure.seen.as_str()), (Phase::Listen, "it exited with status 3"));
     assert_eq!(failure.output, ["no such table"]);
+    let phases: Vec<_> = failure.spent.iter().map(|(phase, _)| phase).collect();
+    assert!(phases.starts_with(&[Phase::Spawn]) && phases.ends_with(&[Phase::Listen]), "{phases:?}");
     assert!(failure.to_string().contains("server test: worker 0.1 did not listen: it exited with status 3"));
 }
 
@@ -163,6 +169,8 @@ async fn a_worker_that_exits_at_once() {
 async fn a_worker_that_never_listens() {
     let failure = failure(sh("exec sleep 1000")).await;
     assert_eq!(failure.phase, Phase::Listen);
+    let phases: Vec<_> = failure.spent.iter().map(|(phase, _)| phase).collect();
+    assert_eq!(phases, [Phase::Spawn, Phase::Exec, Phase::Listen]);
     assert!(failure.seen.starts_with("nothing listens at /") && failure.seen.contains(" or 127.0.0.1:"));
     assert!(failure.advice.contains("GYM_WORKER_SOCKET"));
 }

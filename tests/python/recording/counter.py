@@ -257,6 +257,39 @@ TOOLS = [
     ),
 ]
 
+
+def of_no_session(ask):
+    return [
+        ask("rubbish", cookie="{{name}}=rubbish"),
+        ask("empty", cookie="{{name}}="),
+        ask("no equals sign", cookie="{{name}}"),
+        ask("signed by another server", cookie="{{name}}={{signed}}", signed=session("fixed-session", **OTHER)),
+        ask("of another name", cookie="SomeOtherServer___counter={{signed}}", signed=session("fixed-session")),
+        ask("tampered", cookie="{{name}}=x{{signed}}", signed=session("fixed-session")),
+        ask("expired", cookie="{{name}}={{signed}}", signed=session("fixed-session", age=15 * DAY)),
+        ask("of the future", cookie="{{name}}={{signed}}", signed=session("fixed-session", age=-DAY)),
+        ask("not JSON", cookie="{{name}}={{signed}}", signed={"payload": "rubbish"}),
+    ]
+
+
+def of_odd_content(ask):
+    def holding(name, payload):
+        return ask(name, cookie="{{name}}={{signed}}", signed={"payload": payload})
+
+    return [
+        ask("13 days old", cookie="{{name}}={{signed}}", signed=session("old-session", age=13 * DAY)),
+        holding("no session ID in it", '{"a": 1}'),
+        holding("more than a session ID", '{"session_id": "with-more", "other": [1, "é"]}'),
+        holding("empty object", "{}"),
+        ask("empty session ID", cookie="{{name}}={{signed}}", signed=session("")),
+        holding("a number for ID", '{"session_id": 5}'),
+        holding("null for ID", '{"session_id": null}'),
+        holding("a list for ID", '{"session_id": [1]}'),
+        holding("an array", "[1]"),
+        holding("a JSON string", '"text"'),
+    ]
+
+
 COUNT = "/get_counter_value"
 COOKIES = [
     scenario(
@@ -285,45 +318,23 @@ COOKIES = [
     ),
     scenario(
         "cookies that name no session",
-        post("rubbish", COUNT, {}, cookie="{{name}}=rubbish"),
-        post("empty", COUNT, {}, cookie="{{name}}="),
-        post("no equals sign", COUNT, {}, cookie="{{name}}"),
-        post(
-            "signed by another server",
-            COUNT,
-            {},
-            cookie="{{name}}={{signed}}",
-            signed=session("fixed-session", **OTHER),
-        ),
-        post(
-            "of another name", COUNT, {}, cookie="SomeOtherServer___counter={{signed}}", signed=session("fixed-session")
-        ),
-        post("tampered", COUNT, {}, cookie="{{name}}=x{{signed}}", signed=session("fixed-session")),
-        post("expired", COUNT, {}, cookie="{{name}}={{signed}}", signed=session("fixed-session", age=15 * DAY)),
-        post("of the future", COUNT, {}, cookie="{{name}}={{signed}}", signed=session("fixed-session", age=-DAY)),
-        post("not JSON", COUNT, {}, cookie="{{name}}={{signed}}", signed={"payload": "rubbish"}),
+        *of_no_session(lambda name, **more: post(name, COUNT, {}, **more)),
+    ),
+    scenario(
+        "seeds with cookies that name no session",
+        *of_no_session(lambda name, **more: post(name, "/seed_session", {"initial_count": 1}, **more)),
     ),
     scenario(
         "cookies of odd content",
-        post("13 days old", COUNT, {}, cookie="{{name}}={{signed}}", signed=session("old-session", age=13 * DAY)),
-        post("no session ID in it", COUNT, {}, cookie="{{name}}={{signed}}", signed={"payload": '{"a": 1}'}),
-        post(
-            "more than a session ID",
-            COUNT,
-            {},
-            cookie="{{name}}={{signed}}",
-            signed={"payload": '{"session_id": "with-more", "other": [1, "é"]}'},
-        ),
-        post("empty object", COUNT, {}, cookie="{{name}}={{signed}}", signed={"payload": "{}"}),
-        post("empty session ID", COUNT, {}, cookie="{{name}}={{signed}}", signed=session("")),
-        post("a number for ID", COUNT, {}, cookie="{{name}}={{signed}}", signed={"payload": '{"session_id": 5}'}),
-        post("null for ID", COUNT, {}, cookie="{{name}}={{signed}}", signed={"payload": '{"session_id": null}'}),
-        post("a list for ID", COUNT, {}, cookie="{{name}}={{signed}}", signed={"payload": '{"session_id": [1]}'}),
-        post("an array", COUNT, {}, cookie="{{name}}={{signed}}", signed={"payload": "[1]"}),
-        post("a JSON string", COUNT, {}, cookie="{{name}}={{signed}}", signed={"payload": '"text"'}),
+        *of_odd_content(lambda name, **more: post(name, COUNT, {}, **more)),
+    ),
+    scenario(
+        "seeds with cookies of odd content",
+        *of_odd_content(lambda name, **more: post(name, "/seed_session", {"initial_count": 1}, **more)),
     ),
     scenario(
         "cookies on replies of every kind",
+        post("seed", "/seed_session", {"initial_count": 2}),
         get("health", "/healthz"),
         post("not found keeps the session", "/no_such", {}),
         get("method not allowed", "/seed_session"),

@@ -27,6 +27,14 @@ def raw(name, body, headers=None, **more):
 
 
 SEED = post("seed", "/seed_session", {"initial_count": 3})
+
+
+def seed_of(session_id):
+    """Opens a session that tokens made by hand name."""
+    cookie = {"cookie": "{{name}}={{signed}}", "signed": session(session_id)}
+    return post(f"seed of {session_id}", "/seed_session", {"initial_count": 3}, keep=False, **cookie)
+
+
 LONG = ["tool_" + "x" * 10 + str(i) for i in range(10)] + ["get_counter_value"]
 
 SCENARIOS = [
@@ -151,6 +159,7 @@ SCENARIOS = [
     ),
     scenario(
         "tokens",
+        seed_of("s-1"),
         tool("none", "get_counter_value", {}, headers={}),
         tool("empty", "get_counter_value", {}, headers={TOKEN: ""}),
         tool("rubbish", "get_counter_value", {}, headers={TOKEN: "rubbish"}),
@@ -205,6 +214,7 @@ SCENARIOS = [
     ),
     scenario(
         "allow-lists",
+        seed_of("s-2"),
         rpc("list", "tools/list", headers=HAND, token={"sid": "s-2", "tools": ["get_counter_value"]}),
         tool("allowed", "get_counter_value", {}, headers=HAND, token={"sid": "s-2", "tools": ["get_counter_value"]}),
         tool(
@@ -273,6 +283,7 @@ SCENARIOS = [
                 ),
             },
         ),
+        post("seed for another server's", "/seed_session", {"initial_count": 3}, cookie=None),
         post(
             "another server's",
             "/verify",
@@ -282,6 +293,7 @@ SCENARIOS = [
                 "response": response(call("mcp__other__increment_counter"), call("increment_counter", "call_2")),
             },
         ),
+        post("seed for the rest", "/seed_session", {"initial_count": 4}, cookie=None),
         post("bad body", "/verify", {"responses_create_params": PARAMS}),
         post(
             "rollout prefix",

@@ -54,10 +54,11 @@ def get(name, path, **more):
     return step(name, "GET", path, **more)
 
 
-def scenario(name, *steps):
+def scenario(name, *steps, fresh=False):
+    """fresh: whether the server is started anew before."""
     names = [one["step"] for one in steps]
     assert len(set(names)) == len(names), f"{name}: two steps have one name: {names}"
-    return {"scenario": name, "steps": list(steps)}
+    return {"scenario": name} | ({"fresh": True} if fresh else {}) | {"steps": list(steps)}
 
 
 # Bodies that several servers take.

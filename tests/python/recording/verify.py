@@ -10,6 +10,15 @@ def verify(name, answer, params=PARAMS, expected=3, **more):
     return post(name, "/verify", body)
 
 
+def each_seeded(name, *verifies):
+    """A scenario in which each verify has a session of its own."""
+    steps = []
+    for one in verifies:
+        seed = post(f"seed for {one['step']}", "/seed_session", {"initial_count": 3}, cookie=None)
+        steps += [seed, one]
+    return scenario(name, *steps)
+
+
 TOOL = {
     "type": "function",
     "name": "increment_counter",
@@ -72,13 +81,17 @@ VERIFY = [
         SEED,
         verify("right count", response()),
         verify("again", response()),
+        verify("another body", response(message("and more"))),
+        post("the count stays", "/get_counter_value", {}),
+    ),
+    each_seeded(
+        "verify of what else a body has",
         verify("wrong count", response(), expected=4),
         verify("numeric string", response(), expected="3"),
         verify(
             "extra fields are dropped", response(), extra=1, initial_count=9, _ng_rollout_id="r-1", _ng_task_index=0
         ),
         verify("reward in the request", response(), reward=0.5, mask_sample=True),
-        post("the count stays", "/get_counter_value", {}),
     ),
     scenario("verify of an unknown session", verify("never seeded, count 0", response(), expected=0)),
     scenario(
@@ -90,9 +103,8 @@ VERIFY = [
             {"responses_create_params": PARAMS, "response": response(), "expected_count": 3},
         ),
     ),
-    scenario(
+    each_seeded(
         "verify of whole conversations",
-        SEED,
         verify("all parameters", response(), WHOLE_PARAMS),
         verify("conversation", response(*CONVERSATION, usage=USAGE, tools=[TOOL])),
         verify(
@@ -170,9 +182,8 @@ VERIFY = [
             },
         ),
     ),
-    scenario(
+    each_seeded(
         "verify of items of other types",
-        SEED,
         verify("unknown type", response({"type": "made_up", "id": "x", "a": 1})),
         verify("no type", response({"id": "x", "a": 1})),
         verify(
@@ -211,9 +222,8 @@ VERIFY = [
         verify("unknown input item", response(), {"input": [{"type": "made_up", "a": 1}]}),
         verify("unknown parameter", response(), PARAMS | {"made_up": 1}),
     ),
-    scenario(
+    each_seeded(
         "verify with bad bodies",
-        SEED,
         post("empty object", "/verify", {}),
         post("no body", "/verify"),
         post("malformed", "/verify", body='{"response": '),

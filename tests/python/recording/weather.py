@@ -56,16 +56,17 @@ SCENARIOS = [
         close("close for another episode", "resources-session-2", EPISODE | {"attempt": 1}),
         close("close", "resources-session-2"),
         close("close of one that was never seeded", "resources-session-3"),
-        post("its late seed", "/seed_session", episode_seed("resources-session-3")),
+        post("its late seed", "/seed_session", episode_seed("resources-session-3"), cookie=None),
     ),
     scenario(
         "episode seeds with good values",
-        post("without attempt", "/seed_session", episode_seed("g-1", {"rollout_id": "r"})),
-        post("attempt as a string", "/seed_session", episode_seed("g-2", {"rollout_id": "r", "attempt": "2"})),
+        post("without attempt", "/seed_session", episode_seed("g-1", {"rollout_id": "r"}), cookie=None),
+        post("attempt as a string", "/seed_session", episode_seed("g-2", {"rollout_id": "r", "attempt": "2"}), cookie=None),
         post(
             "task data of every kind",
             "/seed_session",
             episode_seed("g-3", task_data={"a": None, "b": [1, 2.5, "x", True], "c": {"d": {}}}),
+            cookie=None,
         ),
         post(
             "session of a cookie",
@@ -74,9 +75,9 @@ SCENARIOS = [
             cookie="{{name}}={{signed}}",
             signed=session("fixed-session"),
         ),
-        post("rollout prefix", "/ng-rollout/r-1/seed_session", episode_seed("g-5")),
-        post("long ID", "/seed_session", episode_seed("x" * 300)),
-        post("unicode ID", "/seed_session", episode_seed("s\u00e9ance \u2713")),
+        post("rollout prefix", "/ng-rollout/r-1/seed_session", episode_seed("g-5"), cookie=None),
+        post("long ID", "/seed_session", episode_seed("x" * 300), cookie=None),
+        post("unicode ID", "/seed_session", episode_seed("s\u00e9ance \u2713"), cookie=None),
     ),
     scenario(
         "seeds that are of the legacy form",

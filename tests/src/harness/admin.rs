@@ -20,6 +20,8 @@ pub mod metric {
     pub const REFUSALS: &str = "gym_gateway_refusals_total";
     /// Requests by route class and status.
     pub const REQUESTS: &str = "gym_gateway_requests_total";
+    /// How often a slot came into a state.
+    pub const TRANSITIONS: &str = "gym_gateway_worker_transitions_total";
     /// Restarts.
     pub const RESTARTS: &str = "gym_gateway_worker_restarts_total";
 }

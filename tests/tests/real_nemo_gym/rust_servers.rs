@@ -12,8 +12,14 @@ const COUNTER: &str = "example_session_state_mgmt";
 async fn rust_counter_over_http_and_mcp_and_with_typed_seeds() {
     let settings = json!({"expose_tools_over_mcp": true});
     let suites = ["counter", "mcp", "single_agent_turn"];
-    every_episode_is_ok("rust_counter_over_http_and_mcp_and_with_typed_seeds", "counter", settings, COUNTER, &suites)
-        .await;
+    every_episode_is_ok(
+        "rust_counter_over_http_and_mcp_and_with_typed_seeds",
+        "counter",
+        settings,
+        COUNTER,
+        &suites,
+    )
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -2,10 +2,20 @@
 //!
 //! A difference that is not here fails the replay, and so does one that is here and does not occur.
 
+mod blackjack;
+mod counter;
+mod mcp;
+mod shared;
+mod verify;
+mod weather;
+
 use std::collections::BTreeSet;
+
+use serde_json::Value;
 
 use crate::{
     compare::Found,
+    player::Played,
     recording::{Scenario, Step},
 };
 
@@ -26,32 +36,42 @@ struct Difference {
 #[derive(Debug)]
 enum Steps {
     /// Scenarios and their steps; each of them differs. No steps: all, and at least one differs.
-    #[allow(dead_code, reason = "until the examples are whole, and the first such difference is listed")]
     Named(&'static [(&'static str, &'static [&'static str])]),
-    /// Those of which this is true; at least one differs.
-    Where(fn(&Step) -> bool),
+    /// The differences of which this is true; at least one occurs.
+    Where(fn(&Case<'_>, &Found) -> bool),
+}
+
+/// A step, and how it went.
+#[derive(Clone, Copy, Debug)]
+struct Case<'a> {
+    step: &'a Step,
+    played: &'a Played,
+}
+
+impl Case<'_> {
+    /// The route that is asked for.
+    fn route(&self) -> &str {
+        self.step.request.route()
+    }
+
+    /// The reply that came, as JSON; null if it is none.
+    fn reply(&self) -> Value {
+        serde_json::from_slice(&self.played.answer.body).unwrap_or_default()
+    }
 }
 
 /// A scenario and, if it is named, a step.
 type Place = Option<(&'static str, Option<&'static str>)>;
 
-/// The table.
-const DIFFERENCES: &[Difference] = &[Difference {
-    recordings: &["counter", "counter_mcp", "weather", "blackjack"],
-    steps: Steps::Where(uses_no_session),
-    what: &["cookie", "header vary"],
-    reason: "A cookie is set on start routes and where the handler used the session, never otherwise: a gateway may \
-             take it for a session that began. Gym sets one on every reply.",
-}];
-
-/// Whether no handler that uses the session is reached: not found, not allowed, redirected, a route of the server's own.
-fn uses_no_session(step: &Step) -> bool {
-    let path = step.request.path.split('?').next().unwrap_or_default();
-    let routes = ["/", "/health", "/healthz", "/livez", "/readyz", "/docs", "/redoc", "/openapi.json"];
-    let own = ["/aggregate_metrics", "/reverify_mode", "/ng-rollout/r-1/healthz", "/ng-rollout/r-1/mcp"];
-    let is_mcp = path == "/mcp" || path.starts_with("/mcp/");
-    is_mcp || routes.contains(&path) || own.contains(&path) || matches!(step.reply.status, 307 | 404 | 405)
-}
+/// The table. Of several entries that cover a difference the first counts.
+const DIFFERENCES: &[&[Difference]] = &[
+    counter::DIFFERENCES,
+    verify::DIFFERENCES,
+    mcp::DIFFERENCES,
+    weather::DIFFERENCES,
+    blackjack::DIFFERENCES,
+    shared::DIFFERENCES,
+];
 
 /// The differences of one recording, and which of them occurred.
 #[derive(Debug)]
@@ -67,8 +87,9 @@ impl Differences {
         Self::from(DIFFERENCES, recording)
     }
 
-    fn from(table: &'static [Difference], recording: &str) -> Self {
-        let entries: Vec<_> = table.iter().filter(|entry| entry.recordings.contains(&recording)).collect();
+    fn from(tables: &'static [&'static [Difference]], recording: &str) -> Self {
+        let entries: Vec<_> =
+            tables.iter().copied().flatten().filter(|entry| entry.recordings.contains(&recording)).collect();
         let mut missing = BTreeSet::new();
         for (i, entry) in entries.iter().enumerate() {
             for place in entry.steps.places() {
@@ -79,14 +100,21 @@ impl Differences {
     }
 
     /// Why this is different, if it is meant to be.
-    pub(crate) fn reason(&mut self, scenario: &Scenario, step: &Step, found: &Found) -> Option<&'static str> {
+    pub(crate) fn reason(
+        &mut self,
+        scenario: &Scenario,
+        step: &Step,
+        played: &Played,
+        found: &Found,
+    ) -> Option<&'static str> {
+        let case = Case { step, played };
         let (scenario_name, step_name) = (scenario.scenario.as_str(), step.step.as_str());
         for (i, entry) in self.entries.iter().enumerate() {
             let place = entry.steps.places().into_iter().find(|place| match (place, &entry.steps) {
                 (Some((scenario, step)), _) => {
                     *scenario == scenario_name && step.is_none_or(|step| step == step_name)
                 }
-                (None, Steps::Where(is)) => is(step),
+                (None, Steps::Where(is)) => is(&case, found),
                 (None, Steps::Named(_)) => false,
             });
             let what = entry.what.iter().find(|what| covers(what, &found.what));

@@ -11,11 +11,12 @@ mod differences;
 mod player;
 mod recording;
 mod server;
+mod sessions;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use differences::Differences;
-use player::Player;
+use player::{Played, Player};
 use recording::{Recording, Scenario, Step};
 use server::Server;
 
@@ -53,19 +54,24 @@ struct Report {
     different: usize,
     unlisted: String,
     listed: String,
+    /// How many requests differ for each reason, and how many for that one alone.
+    reasons: BTreeMap<&'static str, (usize, usize)>,
 }
 
 impl Replay {
     async fn run(self) {
         let recording = Recording::read(self.recording);
-        let server = Server::start(self.example, &recording.server).await;
+        let mut server = Server::start(self.example, &recording.server).await;
         let mut differences = Differences::of(self.recording);
         let mut report = Report::default();
         for scenario in &recording.scenarios {
+            if scenario.fresh {
+                server = Server::start(self.example, &recording.server).await;
+            }
             let mut player = Player::new(server.socket(), recording.server.cookie());
             for step in &scenario.steps {
-                let found = player.play(step).await;
-                report.add(scenario, step, &found, &mut differences);
+                let played = player.play(step).await;
+                report.add(scenario, step, &played, &mut differences);
             }
         }
         report.check(self, &differences.stale(), &server);
@@ -73,23 +79,27 @@ impl Replay {
 }
 
 impl Report {
-    fn add(
-        &mut self,
-        scenario: &Scenario,
-        step: &Step,
-        found: &[compare::Found],
-        differences: &mut Differences,
-    ) {
+    fn add(&mut self, scenario: &Scenario, step: &Step, played: &Played, differences: &mut Differences) {
         self.requests += 1;
-        self.different += usize::from(!found.is_empty());
+        self.different += usize::from(!played.found.is_empty());
         let name =
             format!("{} / {}: {} {}\n", scenario.scenario, step.step, step.request.method, step.request.path);
         let (mut unlisted, mut listed) = (String::new(), String::new());
-        for one in found {
-            match differences.reason(scenario, step, one) {
+        let mut reasons = BTreeSet::new();
+        for one in &played.found {
+            match differences.reason(scenario, step, played, one) {
                 None => unlisted += &format!("    {one}\n"),
-                Some(reason) => listed += &format!("    {one}\n        {reason}\n"),
+                Some(reason) => {
+                    listed += &format!("    {one}\n        {reason}\n");
+                    reasons.insert(reason);
+                }
             }
+        }
+        let is_alone = reasons.len() == 1 && unlisted.is_empty();
+        for reason in reasons {
+            let (requests, alone) = self.reasons.entry(reason).or_default();
+            *requests += 1;
+            *alone += usize::from(is_alone);
         }
         for (lines, all) in [(unlisted, &mut self.unlisted), (listed, &mut self.listed)] {
             if !lines.is_empty() {
@@ -99,19 +109,19 @@ impl Report {
     }
 
     fn check(&self, replay: Replay, stale: &[String], server: &Server) {
-        let Self { requests, different, unlisted, listed } = self;
-        println!(
-            "{}: {requests} requests, {} the same, {different} different",
-            replay.recording,
-            requests - different
-        );
+        let Self { requests, different, unlisted, listed, reasons } = self;
+        let same = requests - different;
+        println!("{}: {requests} requests, {same} the same, {different} different", replay.recording);
+        for (reason, (requests, alone)) in reasons {
+            println!("{requests:5} ({alone} for this alone)  {reason}");
+        }
         if std::env::var_os("GYM_REPLAY_LIST").is_some() {
             println!("different as listed:\n{listed}");
         }
         let stale: String = stale.iter().map(|one| format!("    {one}\n")).collect();
         assert!(
             unlisted.is_empty() && stale.is_empty(),
-            "{replay:?}\nnot as recorded, and not in differences.rs:\n{unlisted}\nstale differences, listed and not found:\n{stale}\nthe server said:\n{}",
+            "{replay:?}\nnot as recorded, and not in the table of differences:\n{unlisted}\nstale differences, listed and not found:\n{stale}\nthe server said:\n{}",
             server.log()
         );
     }

@@ -12,6 +12,7 @@ use http::{HeaderMap, Method};
 use crate::{
     compare::{self, Found},
     recording::{Request, Step},
+    sessions::{Sessions, named},
 };
 
 /// The `Host` of every request, as in the recordings.
@@ -24,6 +25,18 @@ pub(crate) struct Player {
     cookie: String,
     jar: Option<String>,
     names: Names,
+    sessions: Sessions,
+}
+
+/// A step as it went.
+#[derive(Debug)]
+pub(crate) struct Played {
+    /// What came.
+    pub(crate) answer: Answer,
+    /// Whether the session that the request names was open.
+    pub(crate) session_is_open: bool,
+    /// Where the reply is not the recorded one.
+    pub(crate) found: Vec<Found>,
 }
 
 /// What placeholders stand for: `{{session:1}}` and the like.
@@ -42,23 +55,28 @@ impl Player {
     /// For one scenario; `cookie` is the name of the server's cookie and its secret.
     pub(crate) fn new(socket: PathBuf, cookie: String) -> Self {
         let names = Names([("{{name}}".to_owned(), cookie.clone())].into());
-        Self { socket, cookie, jar: None, names }
+        Self { socket, cookie, jar: None, names, sessions: Sessions::default() }
     }
 
-    /// Sends the step's request; returns where the reply is not the recorded one.
-    pub(crate) async fn play(&mut self, step: &Step) -> Vec<Found> {
-        let answer = self.send(&step.request).await;
+    /// Sends the step's request and compares the reply.
+    pub(crate) async fn play(&mut self, step: &Step) -> Played {
+        self.sign(&step.request);
+        let headers = self.headers(&step.request);
+        let session = named(&step.request, &headers, &self.cookie);
+        let session_is_open = self.sessions.is_open(session.as_ref());
+        let answer = self.send(&step.request, &headers).await;
+        self.sessions.note(&step.request, session, &answer, &self.cookie);
         let found = compare::reply(&step.reply, &answer, &self.cookie, &mut self.names);
         if step.request.keep_cookie
             && let Some((value, _)) = set_cookie(&answer.headers, &self.cookie)
         {
             self.jar = Some(value);
         }
-        found
+        Played { answer, session_is_open, found }
     }
 
-    async fn send(&mut self, request: &Request) -> Answer {
-        let call = self.call(request);
+    async fn send(&self, request: &Request, headers: &[(String, String)]) -> Answer {
+        let call = call(request, headers);
         let mut connection = Http1::connect_unix(&self.socket).await;
         if request.omit.as_deref() == Some("endless") {
             let head = connection.open(&call).await;
@@ -68,27 +86,14 @@ impl Player {
         connection.send(&call).await
     }
 
-    fn call(&mut self, request: &Request) -> Call {
-        self.sign(request);
-        let method = Method::from_bytes(request.method.as_bytes()).expect("a method");
-        let nowhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let mut call = Call::new(nowhere, method, &request.path).header("host", HOST);
-        for (name, value) in &request.headers {
-            call = call.header(name, self.names.fill(value));
-        }
+    fn headers(&self, request: &Request) -> Vec<(String, String)> {
+        let filled = request.headers.iter().map(|(name, value)| (name.clone(), self.names.fill(value)));
         let own = || self.jar.as_ref().map(|jar| format!("{}={jar}", self.cookie));
         let line = match &request.cookie {
             None => own(),
             Some(template) => template.as_ref().map(|template| self.names.fill(template)),
         };
-        if let Some(line) = line {
-            call = call.header("cookie", line);
-        }
-        match (&request.json, &request.body) {
-            (Some(json), _) => call.body(json.to_string()),
-            (None, Some(text)) => call.body(text.clone()),
-            (None, None) => call,
-        }
+        filled.chain(line.map(|line| ("cookie".to_owned(), line))).collect()
     }
 
     /// Makes what the request's templates name.
@@ -104,6 +109,20 @@ impl Player {
             let secret = token.secret.as_ref().unwrap_or(&self.cookie);
             names.insert("{{mcp}}".into(), cookie::token(secret, &token.sid, token.tools.clone()));
         }
+    }
+}
+
+fn call(request: &Request, headers: &[(String, String)]) -> Call {
+    let method = Method::from_bytes(request.method.as_bytes()).expect("a method");
+    let nowhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let mut call = Call::new(nowhere, method, &request.path).header("host", HOST);
+    for (name, value) in headers {
+        call = call.header(name, value);
+    }
+    match (&request.json, &request.body) {
+        (Some(json), _) => call.body(json.to_string()),
+        (None, Some(text)) => call.body(text.clone()),
+        (None, None) => call,
     }
 }
 

@@ -40,6 +40,9 @@ pub(crate) struct Recorded {
 pub(crate) struct Scenario {
     /// Its name.
     pub(crate) scenario: String,
+    /// Whether the server is started anew before.
+    #[serde(default)]
+    pub(crate) fresh: bool,
     /// Its steps.
     pub(crate) steps: Vec<Step>,
 }
@@ -83,6 +86,14 @@ pub(crate) struct Request {
     pub(crate) keep_cookie: bool,
     /// Why the reply's body was not recorded; `endless` if it cannot be read either.
     pub(crate) omit: Option<String>,
+}
+
+impl Request {
+    /// The path that is routed: without the query, and without the rollout that may stand in front.
+    pub(crate) fn route(&self) -> &str {
+        let path = self.path.split('?').next().unwrap_or_default();
+        path.strip_prefix("/ng-rollout/r-1").unwrap_or(path)
+    }
 }
 
 fn yes() -> bool {

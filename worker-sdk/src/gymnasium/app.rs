@@ -16,6 +16,7 @@ use crate::http::metrics_reply;
 use crate::metrics::AggregateMetricsRequest;
 use crate::serve::{Built, Routes, Settings, SetupError, Workers, health, run};
 use crate::session::{Store, keeps_state};
+use crate::tasks::{MadeProvider, TaskApi};
 
 /// What the endpoints share.
 pub(super) struct Core<E: GymnasiumServer> {
@@ -98,6 +99,17 @@ impl<E: GymnasiumServer> GymnasiumApp<E> {
     #[must_use]
     pub fn end_route(mut self, path: &str, handlers: MethodRouter) -> Self {
         self.routes.add_end(path, handlers);
+        self
+    }
+
+    /// Serves the Task API beside it: what tasks there are, for OpenEnv's trainers. Episodes begin as ever.
+    #[must_use]
+    pub fn tasks<F, M>(mut self, api: TaskApi<F>) -> Self
+    where
+        F: Fn() -> M + Send + Sync + 'static,
+        M: MadeProvider,
+    {
+        self.routes.add_tasks(api);
         self
     }
 

@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 
 use super::Exposed;
 use super::claim::Claim;
-use super::repr::{repr, sorted};
 use crate::Failure;
 use crate::errors::{Invalid, catch_panic};
+use crate::repr::{repr, sorted};
 use crate::resources::{Core, ErasedTool, ResourcesServer, ToolError};
 use crate::session::Caller;
 

@@ -6,16 +6,17 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use axum::routing::{MethodRouter, get, post};
+use axum::routing::{MethodRouter, post};
 use axum::{Json, Router};
 
 use super::{ResourcesServer, Tool, Tools, close, seed, tools, verify};
 use crate::body::Body;
-use crate::http::metrics_reply;
+use crate::http::{get_alone, metrics_reply};
 use crate::mcp;
 use crate::metrics::AggregateMetricsRequest;
 use crate::serve::{Built, Routes, Settings, SetupError, Workers, health, run};
 use crate::session::{SessionCookie, Store, keeps_state};
+use crate::tasks::{MadeProvider, TaskApi};
 
 /// What the endpoints share.
 pub(crate) struct Core<E: ResourcesServer> {
@@ -124,6 +125,16 @@ impl<E: ResourcesServer> ResourcesApp<E> {
         self
     }
 
+    /// Serves the Task API beside it: what tasks there are, for OpenEnv's trainers. Episodes begin as ever.
+    pub fn tasks<F, M>(mut self, api: TaskApi<F>) -> Self
+    where
+        F: Fn() -> M + Send + Sync + 'static,
+        M: MadeProvider,
+    {
+        self.routes.add_tasks(api);
+        self
+    }
+
     /// Serves the tools at `/mcp` too, as the setting `expose_tools_over_mcp` does, unless the config has that setting and
     /// says otherwise.
     pub fn tools_over_mcp(mut self) -> Self {
@@ -184,7 +195,7 @@ fn protocol<E: ResourcesServer>(core: &Arc<Core<E>>) -> Router {
         .route("/close_session", post(close::close_session::<E>))
         .route("/verify", post(verify::verify::<E>))
         .route("/aggregate_metrics", post(aggregate_metrics::<E>))
-        .route("/reverify_mode", get(async || Json(E::REVERIFY_MODE)));
+        .route("/reverify_mode", get_alone(async || Json(E::REVERIFY_MODE)));
     for tool in core.tools.iter() {
         router = router.route(&format!("/{}", tool.name), post(tools::endpoint::<E>(tool.clone())));
     }

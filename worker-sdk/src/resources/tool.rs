@@ -19,7 +19,7 @@ use crate::session::Session;
     message = "`{Self}` is not a tool of `{E}`",
     label = "not an async function with a tool's arguments",
     note = "a tool is `async fn(arguments) -> gym_worker_sdk::Result<T>`, optionally with `Arc<{E}>` and `Session<State>` before",
-    note = "its arguments need `#[derive(Deserialize, JsonSchema)]`, its result `#[derive(Serialize)]`, and its future must be `Send`"
+    note = "its arguments need `#[derive(Deserialize, JsonSchema)]` (of schemars 1), its result `#[derive(Serialize)]`, and its future must be `Send`"
 )]
 pub trait Tool<E: ResourcesServer, Marker>: Send + Sync + 'static {
     /// The tool's own arguments.

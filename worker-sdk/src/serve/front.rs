@@ -104,7 +104,7 @@ fn is_rollout_id(id: &str) -> bool {
 }
 
 /// To the same path without the slash at its end, as Starlette redirects.
-fn redirect(request: &Request, there: &str) -> Response {
+pub(crate) fn redirect(request: &Request, there: &str) -> Response {
     let host = request.headers().get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let query = request.uri().query().map(|query| format!("?{query}")).unwrap_or_default();
     let scheme = if host.is_empty() { String::new() } else { format!("http://{host}") };

@@ -16,6 +16,7 @@ use super::{Built, Settings, SetupError, health};
 use crate::body::BodyLimit;
 use crate::errors::{method_not_allowed, not_found};
 use crate::session::{Caller, SessionCookie, SessionState, Store};
+use crate::tasks::{self, MadeProvider, TaskApi};
 
 /// The author's own routes, and every path that is taken.
 pub(crate) struct Routes {
@@ -85,6 +86,19 @@ impl Routes {
             ));
         }
         is_plain
+    }
+
+    /// Adds the Task API of an environment.
+    pub(crate) fn add_tasks<F, M>(&mut self, api: TaskApi<F>)
+    where
+        F: Fn() -> M + Send + Sync + 'static,
+        M: MadeProvider,
+    {
+        // Each is claimed, so that every one that is taken is told of.
+        let claimed = tasks::PATHS.map(|path| self.claim(path, false));
+        if claimed.iter().all(|claimed| *claimed) {
+            self.own = std::mem::take(&mut self.own).merge(api.into_router());
+        }
     }
 
     fn route(&mut self, path: &str, handlers: MethodRouter) {

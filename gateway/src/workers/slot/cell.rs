@@ -1,18 +1,26 @@
-//! What is known of a slot: written by its task, read by `/status`.
+//! What is known of a slot: written by its task, read by `/status`. Each change of its state is counted, and one line in
+//! the log.
 
 use std::{
+    fmt,
     sync::{Mutex, MutexGuard, PoisonError},
     time::{SystemTime, UNIX_EPOCH},
 };
 
 use crate::{
     worker_id::WorkerId,
-    workers::{Address, SlotState, SlotStatus, process::Process},
+    workers::{
+        Address, ExitReport, Failed, LastFailure, SlotState, SlotStatus, StartFailure, Transitions, advice,
+        process::Process,
+    },
 };
 
 /// A slot's status.
 #[derive(Debug)]
-pub(crate) struct Cell(Mutex<Inner>);
+pub(crate) struct Cell {
+    server: String,
+    inner: Mutex<Inner>,
+}
 
 #[derive(Debug)]
 struct Inner {
@@ -22,7 +30,7 @@ struct Inner {
 }
 
 impl Cell {
-    pub(super) fn new(slot: u16) -> Self {
+    pub(super) fn new(server: &str, slot: u16) -> Self {
         let status = SlotStatus {
             slot,
             generation: 0,
@@ -31,10 +39,13 @@ impl Cell {
             address: None,
             restarts: 0,
             started_unix: 0,
+            transitions: Transitions::default(),
+            failures_in_a_row: 0,
             last_exit: None,
+            last_failure: None,
             output: Vec::new(),
         };
-        Self(Mutex::new(Inner { status, process: None }))
+        Self { server: server.into(), inner: Mutex::new(Inner { status, process: None }) }
     }
 
     /// The slot as it is now.
@@ -50,34 +61,125 @@ impl Cell {
 
     /// A process was started, or could not be.
     pub(super) fn begin(&self, id: WorkerId, process: Option<Process>) {
-        let mut inner = self.lock();
-        inner.process = process;
-        let status = &mut inner.status;
-        status.state = SlotState::Starting;
-        status.generation = id.generation;
-        status.restarts = id.generation - 1;
-        status.started_unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        self.enter(SlotState::Starting, "its process is started", None, |inner| {
+            inner.process = process;
+            let status = &mut inner.status;
+            status.generation = id.generation;
+            status.restarts = id.generation - 1;
+            status.started_unix = unix_now();
+        });
     }
 
     pub(super) fn ready(&self, address: &Address) {
-        let mut inner = self.lock();
-        inner.status.state = SlotState::Ready;
-        inner.status.address = Some(address.to_string());
+        let address = address.to_string();
+        self.enter(SlotState::Ready, &format!("it answers at {address}"), None, |inner| {
+            inner.status.address = Some(address.clone());
+        });
     }
 
-    pub(super) fn set_state(&self, state: SlotState) {
-        self.lock().status.state = state;
+    /// The worker was healthy for so long that what failed before counts no more.
+    pub(super) fn healthy(&self) {
+        self.lock().status.failures_in_a_row = 0;
     }
 
-    /// The process ended, or did not become ready.
-    pub(super) fn ended(&self, state: SlotState, how: String) {
-        let mut inner = self.lock();
-        inner.status.state = state;
-        inner.status.address = None;
-        inner.status.last_exit = Some(how);
+    pub(super) fn draining(&self, reason: &str) {
+        self.enter(SlotState::Draining, reason, None, |_| {});
+    }
+
+    /// A ready worker's process ended.
+    pub(super) fn ended(&self, id: WorkerId, report: &ExitReport) {
+        let to = if report.asked_for { SlotState::Exited } else { SlotState::Died };
+        self.enter(to, &report.to_string(), None, |inner| {
+            inner.status.address = None;
+            inner.status.last_exit = Some(format!("{id} {report}"));
+            if !report.asked_for {
+                let advice = advice::for_death(&report.exit);
+                inner.failed(Failed::Death { worker: id, report: report.clone(), advice });
+            }
+        });
+    }
+
+    /// A process did not become ready.
+    pub(super) fn failed_start(&self, failure: &StartFailure) {
+        self.enter(SlotState::Died, &failure.seen, Some(failure), |inner| {
+            inner.status.last_exit = Some(format!("{} did not start: {}", failure.worker, failure.seen));
+            inner.failed(Failed::Start(Box::new(failure.clone())));
+        });
+    }
+
+    /// The gateway ended a start.
+    pub(super) fn broke_off(&self, failure: &StartFailure) {
+        self.enter(SlotState::Exited, &failure.seen, None, |inner| {
+            inner.status.last_exit = Some(format!("{} did not start: {}", failure.worker, failure.seen));
+        });
+    }
+
+    /// It has failed so often in a row, and waits in this state.
+    pub(super) fn waits(&self, state: SlotState, failures: u32, reason: &str) {
+        self.enter(state, reason, None, |inner| inner.status.failures_in_a_row = failures);
+    }
+
+    pub(super) fn stopped(&self) {
+        self.enter(SlotState::Stopped, "the gateway stops it", None, |_| {});
+    }
+
+    /// Changes the state, and with it whatever `also` does; counts and logs it. The log's line holds `story`, if there is
+    /// more to say than the reason.
+    fn enter(
+        &self,
+        to: SlotState,
+        reason: &str,
+        story: Option<&dyn fmt::Display>,
+        also: impl FnOnce(&mut Inner),
+    ) {
+        let (from, id) = {
+            let mut inner = self.lock();
+            // Before the first process there was no state.
+            let from = (inner.status.generation > 0).then_some(inner.status.state);
+            also(&mut inner);
+            let status = &mut inner.status;
+            status.state = to;
+            status.transitions.count(to);
+            (from, WorkerId { slot: status.slot, generation: status.generation })
+        };
+        self.tell(id, from, to, reason, story);
+    }
+
+    fn tell(
+        &self,
+        id: WorkerId,
+        from: Option<SlotState>,
+        to: SlotState,
+        reason: &str,
+        story: Option<&dyn fmt::Display>,
+    ) {
+        let server = &self.server;
+        let WorkerId { slot, generation } = id;
+        let (from, word) = (from.map_or("none", SlotState::as_str), to.as_str());
+        let message = story.map_or_else(|| format!("worker {id}: {from} -> {word}"), ToString::to_string);
+        macro_rules! line {
+            ($level:ident) => {
+                tracing::$level!(server, slot, generation, from, to = word, reason, "{message}")
+            };
+        }
+        match to {
+            SlotState::Died | SlotState::Failed => line!(error),
+            SlotState::Backoff => line!(warn),
+            _ => line!(info),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+impl Inner {
+    fn failed(&mut self, what: Failed) {
+        self.status.last_failure = Some(LastFailure { at_unix: unix_now(), what });
+    }
+}
+
+fn unix_now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }

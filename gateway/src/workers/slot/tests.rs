@@ -5,7 +5,12 @@ use http::HeaderMap;
 use tokio::sync::{mpsc, oneshot};
 
 use super::*;
-use crate::workers::{Address, Supervisor, address::Places, process::ProcessDriver, testing};
+use crate::{
+    config::ServerSettings,
+    workers::{Address, Supervisor, address::Places, process::ProcessDriver, testing},
+};
+
+mod crash_loops;
 
 /// What the slot's surroundings see, in order.
 type Log = mpsc::UnboundedReceiver<String>;
@@ -53,7 +58,7 @@ impl Spawner for FakeSpawner {
     }
 
     async fn ready(&self, _launched: &Launched, progress: &mut Progress) -> Answered {
-        *progress = Progress { phase: Phase::Listen, seen: "nothing listens".into() };
+        progress.reach(Phase::Listen, "nothing listens");
         let answered = self.answers.lock().unwrap().pop_front().unwrap();
         if answered.await.is_err() {
             std::future::pending::<()>().await;
@@ -95,11 +100,17 @@ struct Play {
 }
 
 fn play(num_workers: u16) -> Play {
+    play_with(num_workers, |_| {})
+}
+
+fn play_with(num_workers: u16, set: impl FnOnce(&mut ServerSettings)) -> Play {
+    let mut server = testing::server("fake", num_workers);
+    set(&mut server.settings);
     let (starts_sender, starts) = mpsc::unbounded_channel();
     let (log_sender, log) = mpsc::unbounded_channel();
     let notes = Arc::new(Notes { log: log_sender, workers: Mutex::default(), last: Mutex::default() });
     let supervisor = Supervisor::with_spawner(
-        &testing::server("fake", num_workers),
+        &server,
         &testing::gateway(),
         Arc::default(),
         Arc::clone(&notes) as Arc<dyn WorkerEvents>,
@@ -176,11 +187,17 @@ async fn a_start_is_given_up_on_after_its_time() {
     start.driver.output.push("loading");
     start.ends(Exit::Signal(9));
     let failure = stage.supervisor.started().await.unwrap_err();
-    assert_eq!((failure.phase, failure.after.as_secs(), failure.exit.as_ref()), (Phase::Listen, 120, None));
+    assert_eq!((failure.phase, failure.spent.total().as_secs()), (Phase::Listen, 120));
+    assert_eq!(failure.exit, None);
     let text = failure.to_string();
-    for part in
-        ["server fake", "worker 0.1", "nothing listens", "120.0 s", "| loading", "start_timeout_seconds"]
-    {
+    for part in [
+        "server fake",
+        "worker 0.1",
+        "nothing listens",
+        "120.0 s: spawn 0.0 s, listen 120.0 s",
+        "| loading",
+        "start_timeout_seconds",
+    ] {
         assert!(text.contains(part), "{part} is not in {text}");
     }
 }

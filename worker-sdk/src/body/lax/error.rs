@@ -154,6 +154,21 @@ impl Error {
     }
 }
 
+/// What pydantic's own words on a string's length or pattern mean, which an author's check may use.
+fn of_string(msg: &str) -> Option<(&'static str, Value)> {
+    let rest = msg.strip_prefix("String should ")?;
+    if let Some(pattern) = rest.strip_prefix("match pattern '").and_then(|rest| rest.strip_suffix('\'')) {
+        return Some(("string_pattern_mismatch", json!({"pattern": pattern})));
+    }
+    let (kind, key, rest) = if let Some(rest) = rest.strip_prefix("have at least ") {
+        ("string_too_short", "min_length", rest)
+    } else {
+        ("string_too_long", "max_length", rest.strip_prefix("have at most ")?)
+    };
+    let length: u64 = rest.strip_suffix(" characters").or(rest.strip_suffix(" character"))?.parse().ok()?;
+    Some((kind, json!({key: length})))
+}
+
 /// As Python's `repr` has a string.
 fn quoted(name: &str) -> String {
     if name.contains('\'') && !name.contains('"') {
@@ -165,6 +180,10 @@ fn quoted(name: &str) -> String {
 
 impl serde::de::Error for Error {
     fn custom<T: fmt::Display>(msg: T) -> Self {
+        let msg = msg.to_string();
+        if let Some((kind, ctx)) = of_string(&msg) {
+            return Self::new(kind, msg).with_ctx(ctx);
+        }
         Self::new("value_error", format!("Value error, {msg}")).with_ctx(json!({"error": {}}))
     }
 
@@ -179,6 +198,11 @@ impl serde::de::Error for Error {
             "a string" | "a borrowed string" => ("string_type", "Input should be a valid string"),
             "a sequence" => ("list_type", "Input should be a valid list"),
             "a map" => ("dict_type", NOT_A_DICT),
+            "a JSON number" if matches!(unexpected, Unexpected::Str(_)) => {
+                let msg = "Input should be a valid number, unable to parse string as a number";
+                ("float_parsing", msg)
+            }
+            "a JSON number" => ("float_type", "Input should be a valid number"),
             model if model.starts_with("struct ") => ("model_attributes_type", NOT_A_MODEL),
             _ => return Self::custom(format_args!("invalid type: {unexpected}, expected {expected}")),
         };

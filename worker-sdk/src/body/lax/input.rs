@@ -1,5 +1,6 @@
 use std::borrow::Cow;
 
+use gym_wire::message::Item;
 use serde::de::value::{MapDeserializer, StrDeserializer};
 use serde::de::{Deserializer, Error as _, IntoDeserializer as _, Visitor};
 use serde_json::value::RawValue;
@@ -104,10 +105,20 @@ impl<'v> Lax<'v> {
         name: &str,
         content: &Value,
     ) -> Result<V::Value, Error> {
-        let Some(name) = names.iter().find(|known| **known == name) else {
-            return Err(Error::literal(names));
-        };
-        let below = Step::Key((*name).to_owned());
+        match names.iter().find(|known| **known == name) {
+            Some(name) => self.tagged(visitor, name, content),
+            None => Err(Error::literal(names)),
+        }
+    }
+
+    /// The variant of that name. Its content may be the value itself.
+    fn tagged<'de, V: Visitor<'de>>(
+        self,
+        visitor: V,
+        name: &str,
+        content: &Value,
+    ) -> Result<V::Value, Error> {
+        let below = Step::Key(name.to_owned());
         let fixes = self.fixes.and_then(|fixes| fixes.below(&below));
         if let Some(Fix::Placeholder(guess)) = fixes.and_then(Fixes::here) {
             let content = Placeholder::new(guess);
@@ -240,6 +251,13 @@ impl<'de> Deserializer<'de> for Lax<'_> {
         name: &'static str,
         visitor: V,
     ) -> Result<V::Value, Error> {
+        if name == Item::NAME {
+            let value = self.input.value()?;
+            if let Value::Object(item) = &*value {
+                let kind = Item::kind_of(item).map_err(Error::custom)?;
+                return self.tagged(visitor, kind, &value);
+            }
+        }
         if name != RAW {
             return visitor.visit_newtype_struct(self);
         }

@@ -145,12 +145,12 @@ impl<'de> Deserializer<'de> for Placeholder {
 }
 
 /// A variant with some content.
-pub(super) struct Variant {
-    pub(super) name: &'static str,
+pub(super) struct Variant<'v> {
+    pub(super) name: &'v str,
     pub(super) content: Placeholder,
 }
 
-impl<'de> EnumAccess<'de> for Variant {
+impl<'de> EnumAccess<'de> for Variant<'_> {
     type Error = Error;
     type Variant = Placeholder;
 

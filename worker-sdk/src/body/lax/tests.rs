@@ -1,9 +1,11 @@
 use std::collections::{BTreeMap, HashMap};
 
+use gym_wire::message::{EpisodeId, Item};
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::error::Error;
 use super::*;
 
 /// `loc`, `type` and `input` of each problem.
@@ -193,6 +195,56 @@ fn a_made_up_value_is_never_blamed() {
 fn says_python_s_words_for_a_choice() {
     let invalid = from_value::<External>(json!("unit"), &[]).unwrap_err();
     assert_eq!(invalid.problems()[0].msg, "Input should be 'Unit', 'New', 'Pair' or 'Fields'");
+}
+
+#[test]
+fn an_item_s_problems_say_where_in_it_they_are() {
+    let item = json!({"type": "function_call", "name": "n", "call_id": "c"});
+    let missing = at(&json!(["body", 0, "function_call", "arguments"]), "missing", item.clone());
+    let bad = json!({"type": "message", "content": 1, "role": 2});
+    let role = at(&json!(["body", 1, "message", "role"]), "string_type", json!(2));
+    let found = problems::<Vec<Item>>(json!([item, bad, 3]));
+    assert_eq!((&found[0], &found[1]), (&missing, &role));
+    assert_eq!(found[2].0, json!(["body", 1, "message", "content"]).to_string());
+    assert_eq!(found[3], at(&json!(["body", 2]), "dict_type", json!(3)));
+    assert_eq!(problems::<Item>(json!({"type": 5}))[0].1, "value_error");
+}
+
+#[test]
+fn items_are_what_serde_makes_of_them() {
+    for item in [
+        json!({"role": "user", "content": "x", "more": [1, null]}),
+        json!({"type": "message", "id": "m", "content": [{"type": "output_text", "text": "x"}]}),
+        json!({"name": "n", "arguments": "{}", "call_id": "c", "id": null}),
+        json!({"type": "function_call_output", "call_id": "c", "output": "x"}),
+        json!({"type": "reasoning", "id": "r", "summary": []}),
+        json!({"type": "mcp_call", "name": "n", "arguments": "{}"}),
+        json!({"type": "of_tomorrow", "x": {"y": 1.5}}),
+        json!({}),
+    ] {
+        let want: Item = serde_json::from_value(item.clone()).unwrap();
+        assert_eq!(from_value::<Item>(item, &[]).unwrap(), want);
+    }
+}
+
+#[test]
+fn pydantic_s_own_words_on_a_string_have_its_kinds() {
+    let of = |rollout: &str| {
+        let invalid = from_value::<EpisodeId>(json!({"rollout_id": rollout}), &[]).unwrap_err();
+        (invalid.problems()[0].kind, invalid.problems()[0].ctx.clone().unwrap())
+    };
+    assert_eq!(of(""), ("string_too_short", json!({"min_length": 1})));
+    let pattern = "^[A-Za-z0-9][A-Za-z0-9._-]*$";
+    assert_eq!(of("a/b"), ("string_pattern_mismatch", json!({"pattern": pattern})));
+    assert_eq!(of("x-a1"), ("value_error", json!({"error": {}})));
+    let longest: Error = serde::de::Error::custom("String should have at most 20 characters");
+    assert_eq!((longest.0.kind, longest.0.ctx), ("string_too_long", Some(json!({"max_length": 20}))));
+}
+
+#[test]
+fn numbers_of_any_kind_are_refused_as_floats() {
+    let kinds = [json!("hot"), json!(null)].map(|value| problems::<serde_json::Number>(value)[0].1);
+    assert_eq!(kinds, ["float_parsing", "float_type"]);
 }
 
 fn text() -> impl Strategy<Value = String> {

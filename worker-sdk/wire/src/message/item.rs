@@ -1,6 +1,8 @@
 //! Items: what a conversation consists of, in a request's input and in a response's output.
 
-use serde::de::{DeserializeOwned, Error as _};
+use std::fmt;
+
+use serde::de::{DeserializeOwned, EnumAccess, Error as _, VariantAccess as _, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
@@ -157,6 +159,22 @@ const OTHER_KINDS: [&str; 22] = [
 ];
 
 impl Item {
+    /// By this name an item is read, as a newtype. A deserializer that knows it may give an enum instead, of the item's
+    /// [kind](Self::kind_of) with the whole item in it: then its errors say where in the item they are.
+    pub const NAME: &str = "gym_wire::Item";
+
+    /// What kind of item an object is: its `type`, or as its other keys tell. Empty if nothing tells.
+    ///
+    /// # Errors
+    /// If its `type` is not a string.
+    pub fn kind_of(object: &Map) -> Result<&str, &'static str> {
+        match object.get("type") {
+            Some(Value::String(kind)) => Ok(kind),
+            None | Some(Value::Null) => Ok(untyped(object)),
+            Some(_) => Err("an item's `type` should be a string"),
+        }
+    }
+
     /// The item's `type`, also where it was told by its other keys. Empty if it cannot be told.
     pub fn kind(&self) -> &str {
         match self {
@@ -188,24 +206,43 @@ impl Item {
 
 impl<'de> Deserialize<'de> for Item {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_newtype_struct(Self::NAME, ItemVisitor)
+    }
+}
+
+struct ItemVisitor;
+
+impl<'de> Visitor<'de> for ItemVisitor {
+    type Value = Item;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an item")
+    }
+
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, deserializer: D) -> Result<Item, D::Error> {
         let object = Map::deserialize(deserializer)?;
-        let kind = match object.get("type") {
-            Some(Value::String(kind)) => kind.as_str(),
-            None | Some(Value::Null) => untyped(&object),
-            Some(_) => return Err(D::Error::custom("an item's `type` should be a string")),
-        };
-        match kind {
-            "message" => typed(object).map(Self::Message),
-            "function_call" => typed(object).map(Self::FunctionCall),
-            "function_call_output" => typed(object).map(Self::FunctionCallOutput),
-            "reasoning" => typed(object).map(Self::Reasoning),
-            "mcp_call" => typed(object).map(Self::McpCall),
-            other => {
-                let kind = other.to_owned();
-                Ok(Self::Other(OtherItem { kind, object }))
-            }
+        let kind = Item::kind_of(&object).map_err(D::Error::custom)?.to_owned();
+        match kind.as_str() {
+            "message" => typed(object).map(Item::Message),
+            "function_call" => typed(object).map(Item::FunctionCall),
+            "function_call_output" => typed(object).map(Item::FunctionCallOutput),
+            "reasoning" => typed(object).map(Item::Reasoning),
+            "mcp_call" => typed(object).map(Item::McpCall),
+            _ => Ok(Item::Other(OtherItem { kind, object })),
         }
         .map_err(D::Error::custom)
+    }
+
+    fn visit_enum<A: EnumAccess<'de>>(self, item: A) -> Result<Item, A::Error> {
+        let (kind, item) = item.variant::<String>()?;
+        Ok(match kind.as_str() {
+            "message" => Item::Message(item.newtype_variant()?),
+            "function_call" => Item::FunctionCall(item.newtype_variant()?),
+            "function_call_output" => Item::FunctionCallOutput(item.newtype_variant()?),
+            "reasoning" => Item::Reasoning(item.newtype_variant()?),
+            "mcp_call" => Item::McpCall(item.newtype_variant()?),
+            _ => Item::Other(OtherItem { kind, object: item.newtype_variant()? }),
+        })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 /// Python's `repr` of a string.
-pub(super) fn repr(text: &str) -> String {
+pub(crate) fn repr(text: &str) -> String {
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
     let mut out = String::with_capacity(text.len() + 2);
     out.push(quote);
@@ -24,7 +24,7 @@ pub(super) fn repr(text: &str) -> String {
 }
 
 /// Python's `repr` of a list of strings, sorted.
-pub(super) fn sorted<'a>(names: impl Iterator<Item = &'a str>) -> String {
+pub(crate) fn sorted<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let mut names: Vec<_> = names.collect();
     names.sort_unstable();
     let names: Vec<_> = names.into_iter().map(repr).collect();
