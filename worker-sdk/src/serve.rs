@@ -9,9 +9,12 @@ mod run;
 mod settings;
 
 use std::io;
+use std::os::unix::fs::FileTypeExt as _;
+use std::pin::pin;
 
 use axum::Router;
 use axum::serve::ListenerExt as _;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use tokio::net::{TcpListener, UnixListener, UnixStream};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -56,37 +59,77 @@ pub enum ServeError {
     /// Serving failed.
     #[error("serving failed: {0}")]
     Serve(io::Error),
+    /// A second signal came before the requests in flight had finished.
+    #[error("stopped by a second signal: the requests in flight were cut off")]
+    CutOff,
 }
 
-/// Serves `router` until SIGTERM or SIGINT, then lets the requests in flight finish.
+/// NeMo Gym's own limit on open files.
+const OPEN_FILES: u64 = 65_535;
+
+/// Serves `router` until SIGTERM or SIGINT, then lets the requests in flight finish. A second signal cuts them off: for
+/// those that have no end.
 ///
 /// Listens on the Unix socket `GYM_WORKER_SOCKET`, else on port `PORT` of 127.0.0.1 (both set by the gateway), else
 /// where the arguments `--host` (127.0.0.1) and `--port` say.
 ///
 /// # Errors
-/// If there is no address, it cannot be listened on, or serving fails.
+/// If there is no address, it cannot be listened on, serving fails, or requests were cut off.
 pub async fn serve(router: Router) -> Result<(), ServeError> {
-    serve_until_stopped(router, CancellationToken::new()).await
+    serve_until_stopped(router, &mut Signals::watch()?, CancellationToken::new()).await
 }
 
 /// The same; `stopping` is cancelled when the stop begins, for requests that have no end of their own.
-async fn serve_until_stopped(router: Router, stopping: CancellationToken) -> Result<(), ServeError> {
+async fn serve_until_stopped(
+    router: Router,
+    signals: &mut Signals,
+    stopping: CancellationToken,
+) -> Result<(), ServeError> {
     let address = Address::choose(|name| std::env::var(name).ok(), std::env::args().skip(1))?;
-    let mut terminate = signal(SignalKind::terminate()).map_err(ServeError::Signals)?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(ServeError::Signals)?;
-    let stop = async move {
-        stop(&mut terminate, &mut interrupt).await;
-        stopping.cancel();
-    };
-    listen(&address, router, stop).await
+    raise_file_limit();
+    let mut served = pin!(listen(&address, router, stopping.clone().cancelled_owned()));
+    tokio::select! {
+        served = &mut served => return served,
+        () = signals.next() => {}
+    }
+    tracing::info!("stopping: requests in flight finish first; a second signal cuts them off");
+    stopping.cancel();
+    tokio::select! {
+        served = served => served,
+        () = signals.next() => Err(ServeError::CutOff),
+    }
 }
 
-async fn stop(terminate: &mut Signal, interrupt: &mut Signal) {
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+/// SIGTERM and SIGINT.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn watch() -> Result<Self, ServeError> {
+        let watch = |kind| signal(kind).map_err(ServeError::Signals);
+        Ok(Self { terminate: watch(SignalKind::terminate())?, interrupt: watch(SignalKind::interrupt())? })
     }
-    tracing::info!("stopping: requests in flight finish first");
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
+
+/// Raises the limit on open files to what NeMo Gym's servers have: each connection is one, and at the limit new ones wait
+/// unseen.
+fn raise_file_limit() {
+    let raised = getrlimit(Resource::RLIMIT_NOFILE).and_then(|(soft, hard)| {
+        let wanted = hard.min(OPEN_FILES);
+        if soft < wanted { setrlimit(Resource::RLIMIT_NOFILE, wanted, hard) } else { Ok(()) }
+    });
+    if let Err(error) = raised {
+        tracing::warn!(%error, "the limit on open files stays as it is");
+    }
 }
 
 async fn listen(
@@ -119,7 +162,13 @@ async fn listen(
 /// Removes a socket that nobody listens on: its server was killed and could not.
 async fn remove_stale(path: &std::path::Path) -> io::Result<()> {
     match UnixStream::connect(path).await {
-        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => std::fs::remove_file(path),
+        // A file of another type refuses too, and is somebody's.
+        Err(error)
+            if error.kind() == io::ErrorKind::ConnectionRefused
+                && std::fs::symlink_metadata(path)?.file_type().is_socket() =>
+        {
+            std::fs::remove_file(path)
+        }
         // Nothing there, or somebody listens: binding says so.
         _ => Ok(()),
     }

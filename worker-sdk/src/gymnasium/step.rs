@@ -129,6 +129,9 @@ impl<E: GymnasiumServer> Core<E> {
                 && Some(&earlier.request) == action.step_id.as_ref()
             {
                 caller.uses();
+                if record.phase() != Phase::Open {
+                    caller.ends();
+                }
                 return Ok(earlier.reply.clone());
             }
             if record.phase() != Phase::Open {
@@ -140,7 +143,7 @@ impl<E: GymnasiumServer> Core<E> {
         let life = session.life();
         let done = self.take(session, action.response, action.metadata).await?;
         let json = done.json.clone();
-        self.settle(&record, life, action.step_id, done).await;
+        self.settle(caller, &record, life, action.step_id, done).await;
         Ok(json)
     }
 
@@ -157,7 +160,14 @@ impl<E: GymnasiumServer> Core<E> {
     }
 
     /// Remembers a reply that may be asked for again, then ends the session if the step was terminal.
-    async fn settle(&self, record: &Arc<Record<E::State>>, life: u32, step_id: Option<Arc<str>>, done: Done) {
+    async fn settle(
+        &self,
+        caller: &Caller,
+        record: &Arc<Record<E::State>>,
+        life: u32,
+        step_id: Option<Arc<str>>,
+        done: Done,
+    ) {
         let mut locked = self.store.lock_record(record.clone()).await;
         // A reset came meanwhile: what it began goes on.
         if record.life() != life {
@@ -167,6 +177,8 @@ impl<E: GymnasiumServer> Core<E> {
             locked.inner.replayable = Some(Replayable { request, reply: done.json });
         }
         if done.is_terminal && record.phase() == Phase::Open {
+            // The gateway sees it by itself only where `/reset` began the session.
+            caller.ends();
             locked.end(Phase::Ended, Released::Terminal).await;
         }
     }

@@ -112,14 +112,14 @@ impl<E: ResourcesServer> ResourcesApp<E> {
     }
 
     /// The same for a further start route: its handler takes [`Start<E::State>`](crate::Start) and opens the session.
-    /// Every reply sets the session cookie.
+    /// Every reply sets the session cookie. The path has no parameters: the gateway knows it by comparison.
     pub fn start_route(mut self, path: &str, handlers: MethodRouter) -> Self {
         self.routes.add_start(path, handlers);
         self
     }
 
-    /// The same for a further end route: its handler calls [`Session::end`](crate::Session::end). The gateway is told of the route by
-    /// `--describe`.
+    /// The same for a further end route: a POST that succeeds (2xx) ends its session, if the handler has not called
+    /// [`Session::end`](crate::Session::end) itself. The gateway is told of the route by `--describe`.
     pub fn end_route(mut self, path: &str, handlers: MethodRouter) -> Self {
         self.routes.add_end(path, handlers);
         self

@@ -10,12 +10,15 @@ use serde_json::{Map, Value};
 
 use super::app::Core;
 use super::{ResourcesServer, SeedError, SeedInfo, Seeded};
+use crate::Failure;
 use crate::body::from_value;
 use crate::http::{collect_object, json_reply};
 use crate::session::{Caller, Locked, Phase, closed_session};
 
 /// Names an episode's seed and close.
 pub(super) const ID_KEY: &str = "resources_session_id";
+/// The longest session ID in bytes.
+const LONGEST_ID: usize = 256;
 
 pub(super) async fn seed_session<E: ResourcesServer>(
     State(core): State<Arc<Core<E>>>,
@@ -40,6 +43,7 @@ async fn episode<E: ResourcesServer>(
     body: Map<String, Value>,
 ) -> Result<Response, SeedError> {
     let request: SeedSessionRequest = from_value(Value::Object(body), &["body"])?;
+    check_length(&request.resources_session_id)?;
     check_cookie(caller, &request.resources_session_id)?;
     caller.takes(&request.resources_session_id);
     if !Core::<E>::KEEPS_STATE {
@@ -114,14 +118,23 @@ async fn legacy<E: ResourcesServer>(
 fn legacy_reply(
     mut fields: Map<String, Value>,
     tools: Option<gym_wire::message::McpAccess>,
-) -> Result<Response, crate::Failure> {
+) -> Result<Response, Failure> {
     if let Some(tools) = tools
         && !fields.contains_key("mcp")
     {
-        let tools = serde_json::to_value(tools).map_err(|error| crate::Failure::fault(error.to_string()))?;
+        let tools = serde_json::to_value(tools).map_err(|error| Failure::fault(error.to_string()))?;
         fields.insert("mcp".into(), tools);
     }
     Ok(json_reply(&fields))
+}
+
+/// An ID goes into a header and stays in a table: its length has the gateway's bound.
+pub(super) fn check_length(id: &str) -> Result<(), Failure> {
+    if id.len() <= LONGEST_ID {
+        return Ok(());
+    }
+    let reason = format!("{ID_KEY} is longer than {LONGEST_ID} bytes; choose a shorter one");
+    Err(Failure::rejected(reason).with_code("invalid_session_id"))
 }
 
 /// A seed's cookie and body must not name different sessions.

@@ -16,7 +16,7 @@ use super::app::Core;
 use super::{ResourcesServer, Tool};
 use crate::body::from_value;
 use crate::errors::{Failure, Invalid};
-use crate::http::{collect_object, json_text_reply, to_json};
+use crate::http::{collect_bytes, collect_object, json_text_reply, to_json};
 use crate::session::{Caller, Session};
 
 /// Why a tool's call gave no result.
@@ -131,7 +131,11 @@ pub(super) fn endpoint<E: ResourcesServer>(
                     Ok(arguments) => Value::Object(arguments),
                     Err(refused) => return refused,
                 },
-                false => Value::Null,
+                // Read all the same: behind a body that is left unread, nobody sees the client leave.
+                false => match collect_bytes(request).await {
+                    Ok(_unused) => Value::Null,
+                    Err(refused) => return refused,
+                },
             };
             match core.call(&tool, &caller, arguments, &["body"]).await {
                 Ok(result) => json_text_reply(Box::<str>::from(result).into()),

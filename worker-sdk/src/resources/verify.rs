@@ -106,8 +106,7 @@ impl<E: ResourcesServer> Core<E> {
         let digest = digest(bytes);
         // A repeat waits for the first one's verdict.
         let _one_at_a_time = record.in_turn.lock().await;
-        if let Some(earlier) = replayed(&record, &digest).await {
-            caller.uses();
+        if let Some(earlier) = replayed(caller, &record, &digest).await {
             return Ok(earlier);
         }
         if record.phase() != Phase::Open {
@@ -115,7 +114,11 @@ impl<E: ResourcesServer> Core<E> {
         }
         let session = Session::new(caller.clone(), record.clone(), self.store.clone());
         let life = session.life();
-        let verdict = self.verdict(session, request).await?;
+        let verdict = match self.verdict(session, request).await {
+            // A close, or the idle limit, came first.
+            Err(failure) if failure.is_unknown_session() && record.life_is_over(life) => return lost(),
+            verdict => verdict?,
+        };
         let remembered = Replayable { request: digest, reply: verdict.clone() };
         self.settle(caller, &record, life, remembered).await;
         Ok(verdict)
@@ -132,6 +135,7 @@ impl<E: ResourcesServer> Core<E> {
         let mut locked = self.store.lock_record(record.clone()).await;
         // A seed came meanwhile: what it began goes on.
         if record.life() != life {
+            caller.keeps_open();
             return;
         }
         locked.inner.replayable = Some(verdict);
@@ -142,10 +146,14 @@ impl<E: ResourcesServer> Core<E> {
     }
 }
 
-/// The verdict that this same request got before.
-async fn replayed<S>(record: &Record<S>, digest: &str) -> Option<Arc<RawValue>> {
+/// The verdict that this same request got before. The gateway is told what it was told, if it was, the first time.
+async fn replayed<S>(caller: &Caller, record: &Record<S>, digest: &str) -> Option<Arc<RawValue>> {
     let inner = record.inner.lock().await;
     let earlier = inner.replayable.as_ref().filter(|earlier| *earlier.request == *digest)?;
+    caller.uses();
+    if record.phase() == Phase::Open && inner.episode.is_none() {
+        caller.keeps_open();
+    }
     Some(earlier.reply.clone())
 }
 

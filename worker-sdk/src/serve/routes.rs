@@ -3,6 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
+use axum::extract::{Request, State};
+use axum::http::Method;
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::Response;
 use axum::routing::MethodRouter;
 use axum::{Extension, Router};
 
@@ -11,12 +15,14 @@ use super::front::{Front, Paths};
 use super::{Built, Settings, SetupError, health};
 use crate::body::BodyLimit;
 use crate::errors::{method_not_allowed, not_found};
-use crate::session::{SessionCookie, Store};
+use crate::session::{Caller, SessionCookie, SessionState, Store};
 use crate::tasks::{self, MadeProvider, TaskApi};
 
 /// The author's own routes, and every path that is taken.
 pub(crate) struct Routes {
     own: Router,
+    /// Those of them that end their sessions.
+    ending: Router,
     paths: Paths,
     is_reserved: fn(&str) -> bool,
     starts: Vec<String>,
@@ -38,6 +44,7 @@ impl Routes {
         let others = others.iter().copied().chain(health::PATHS).map(|path| (path.to_owned(), false));
         Self {
             own: Router::new(),
+            ending: Router::new(),
             paths: others.chain([(start.to_owned(), true)]).collect(),
             is_reserved,
             starts: Vec::new(),
@@ -55,18 +62,30 @@ impl Routes {
 
     /// Adds a start route: its every reply sets the session cookie.
     pub(crate) fn add_start(&mut self, path: &str, handlers: MethodRouter) {
-        if self.claim(path, true) {
+        if self.is_plain(path) && self.claim(path, true) {
             self.route(path, handlers);
             self.starts.push(path.to_owned());
         }
     }
 
-    /// Adds an end route.
+    /// Adds an end route: a 2xx of it ends the session, also if the handler does not, since the gateway takes it so.
     pub(crate) fn add_end(&mut self, path: &str, handlers: MethodRouter) {
-        if self.claim(path, false) {
-            self.route(path, handlers);
+        if self.is_plain(path) && self.claim(path, false) {
+            self.ending = std::mem::take(&mut self.ending).route(path, handlers);
             self.ends.push(path.to_owned());
         }
+    }
+
+    /// Whether the gateway can know the path when it sees it: it compares, and matches no patterns.
+    fn is_plain(&mut self, path: &str) -> bool {
+        let is_plain = !path.contains(['{', '}', '?', '#', ' ']);
+        if !is_plain {
+            self.refuse(format!(
+                "the start or end route {path:?} must be a plain path, by which the gateway knows it: move its \
+                 parameters into the body"
+            ));
+        }
+        is_plain
     }
 
     /// Adds the Task API of an environment.
@@ -118,7 +137,7 @@ impl Routes {
     }
 
     /// The server of these and the protocol's routes.
-    pub(crate) fn built<S: Send + 'static>(
+    pub(crate) fn built<S: SessionState>(
         self,
         protocol: Router,
         workers: Workers,
@@ -135,11 +154,31 @@ impl Routes {
             multiple_workers_unsupported_reason: workers.multiple_workers_unsupported_reason,
             is_forgeable: settings.session_secret.is_none(),
         };
-        let router = self.own.layer(Extension(store.clone())).merge(protocol);
+        let ending = self.ending.layer(from_fn_with_state(store.clone(), end_after::<S>));
+        let router = self.own.merge(ending).layer(Extension(store.clone())).merge(protocol);
         let router = router.fallback(not_found).method_not_allowed_fallback(method_not_allowed);
         let front = Front::new(router, cookie, self.paths, BodyLimit(settings.max_body_bytes));
         Built::new(front, description, settings.num_workers, store)
     }
+}
+
+/// Ends the caller's session, if it has one, after a POST that succeeded.
+async fn end_after<S: SessionState>(
+    State(store): State<Arc<Store<S>>>,
+    Extension(caller): Extension<Caller>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let is_post = request.method() == Method::POST;
+    // As it was when the request came: not what a start begins meanwhile.
+    let session = if is_post { store.open_session(&caller) } else { None };
+    let reply = next.run(request).await;
+    if let Some(session) = session
+        && reply.status().is_success()
+    {
+        session.end().await;
+    }
+    reply
 }
 
 impl fmt::Debug for Routes {

@@ -12,7 +12,7 @@ use tracing_subscriber::EnvFilter;
 
 use super::describe::Description;
 use super::front::Front;
-use super::{ServeError, SettingsError, serve_until_stopped};
+use super::{ServeError, SettingsError, Signals, serve_until_stopped};
 use crate::session::Store;
 
 /// A server that is put together.
@@ -23,7 +23,8 @@ pub(crate) struct Built {
     /// Told when the stop begins.
     stopping: CancellationToken,
     begin: Box<dyn FnOnce() + Send>,
-    end: Box<dyn FnOnce() -> BoxFuture<'static, ()> + Send>,
+    /// Releases what is open; whether it waits for sessions that are in use.
+    end: Box<dyn FnOnce(bool) -> BoxFuture<'static, ()> + Send>,
 }
 
 impl Built {
@@ -40,7 +41,7 @@ impl Built {
             num_workers,
             stopping: store.stopping().clone(),
             begin: Box::new(move || swept.keep_swept()),
-            end: Box::new(move || Box::pin(async move { store.shut_down().await })),
+            end: Box::new(move |waits| Box::pin(async move { store.shut_down(waits).await })),
         }
     }
 
@@ -74,6 +75,8 @@ enum RunError {
     Serve(#[from] ServeError),
     #[error("the description cannot be written: {0}")]
     Describe(std::io::Error),
+    #[error("stopped by a further signal, while sessions' states were released: some may not be")]
+    Released,
     #[error("this is one of {workers} workers, but the server must be alone: {reason}; set num_workers to 1")]
     Alone { workers: u32, reason: String },
 }
@@ -107,11 +110,17 @@ async fn try_run(build: impl FnOnce() -> Result<Built, SetupError>) -> Result<()
             description.session_cookie,
         );
     }
+    let mut signals = Signals::watch()?;
     let end = built.end;
     (built.begin)();
-    let served = serve_until_stopped(Router::new().fallback_service(built.front), built.stopping).await;
-    end().await;
-    Ok(served?)
+    let router = Router::new().fallback_service(built.front);
+    let served = serve_until_stopped(router, &mut signals, built.stopping).await;
+    // What was cut off may hold its session for ever.
+    let waits = !matches!(served, Err(ServeError::CutOff));
+    tokio::select! {
+        () = end(waits) => Ok(served?),
+        () = signals.next() => Err(RunError::Released),
+    }
 }
 
 fn describe(description: &Description) -> std::io::Result<()> {

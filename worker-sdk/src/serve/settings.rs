@@ -1,5 +1,6 @@
 //! What the gateway, or who starts a server by hand, says to it.
 
+use std::fmt;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -21,7 +22,7 @@ const BODY_BYTES: usize = 256 << 20;
 /// From the environment: `GYM_SERVER_NAME`; `GYM_SERVER_CONFIG`, the server's block of the config as a JSON object, with
 /// the keys named below and any of the author's own; `GYM_SESSION_SECRET`; `GYM_WORKER_SLOT`,
 /// `GYM_WORKER_GENERATION`, `GYM_NUM_WORKERS`. A server without a gateway has the defaults.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct Settings {
     /// The server's name in the config, the second part of the session cookie's name. Default: the program's choice.
@@ -71,6 +72,9 @@ pub enum SettingsError {
         "the server's name {0:?} cannot be part of a cookie's name: use letters, digits, '-', '_' and '.'"
     )]
     Name(String),
+    /// A class that cannot stand in a cookie's name.
+    #[error("CLASS {0:?} cannot be part of a cookie's name: use letters, digits, '-', '_' and '.'")]
+    Class(String),
 }
 
 /// The keys of the block that the SDK reads.
@@ -117,9 +121,21 @@ impl Settings {
     /// # Errors
     /// If a variable does not hold what it should.
     pub(crate) fn given(given: Option<Self>, class: &str) -> Result<Self, SettingsError> {
-        match given {
-            Some(settings) => Ok(settings),
-            None => Self::from_env(&default_name(class)),
+        let settings = match given {
+            Some(settings) => settings,
+            None => Self::from_env(&default_name(class))?,
+        };
+        settings.check_name()?;
+        if !fits_cookie_name(class) {
+            return Err(SettingsError::Class(class.to_owned()));
+        }
+        Ok(settings)
+    }
+
+    fn check_name(&self) -> Result<(), SettingsError> {
+        match fits_cookie_name(&self.name) {
+            true => Ok(()),
+            false => Err(SettingsError::Name(self.name.clone())),
         }
     }
 
@@ -132,7 +148,7 @@ impl Settings {
         if let Some(json) = variable("GYM_SERVER_CONFIG") {
             settings = settings.with_block(&json)?;
         }
-        if let Some(secret) = variable("GYM_SESSION_SECRET") {
+        if let Some(secret) = variable("GYM_SESSION_SECRET").filter(|secret| !secret.is_empty()) {
             settings.session_secret.get_or_insert(secret);
         }
         let number = |name, default| match variable(name) {
@@ -142,10 +158,7 @@ impl Settings {
         settings.slot = number("GYM_WORKER_SLOT", settings.slot)?;
         settings.generation = number("GYM_WORKER_GENERATION", settings.generation)?;
         settings.num_workers = number("GYM_NUM_WORKERS", settings.num_workers)?;
-        let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-        if settings.name.is_empty() || !settings.name.bytes().all(fits) {
-            return Err(SettingsError::Name(settings.name));
-        }
+        settings.check_name()?;
         Ok(settings)
     }
 
@@ -164,7 +177,9 @@ impl Settings {
         self.session_close_retry_window =
             seconds(block.session_close_retry_window_seconds, self.session_close_retry_window)?;
         self.session_idle_timeout = seconds(block.session_idle_timeout_seconds, self.session_idle_timeout)?;
-        self.session_secret = block.session_secret.or(self.session_secret);
+        // An empty one is none, to the gateway too.
+        let secret = block.session_secret.filter(|secret| !secret.is_empty());
+        self.session_secret = secret.or(self.session_secret);
         self.max_body_bytes = block.max_body_bytes.unwrap_or(self.max_body_bytes);
         self.expose_tools_over_mcp = block.expose_tools_over_mcp;
         Ok(self)
@@ -185,6 +200,27 @@ impl Settings {
     pub(crate) fn limits(&self) -> Limits {
         Limits { window: self.session_close_retry_window, idle: self.session_idle_timeout }
     }
+}
+
+/// Without the secret, which is in the block too.
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Settings")
+            .field("name", &self.name)
+            .field("has_session_secret", &self.session_secret.is_some())
+            .field("session_close_retry_window", &self.session_close_retry_window)
+            .field("session_idle_timeout", &self.session_idle_timeout)
+            .field("max_body_bytes", &self.max_body_bytes)
+            .field("expose_tools_over_mcp", &self.expose_tools_over_mcp)
+            .field("slot", &self.slot)
+            .field("generation", &self.generation)
+            .field("num_workers", &self.num_workers)
+            .finish_non_exhaustive()
+    }
+}
+
+fn fits_cookie_name(part: &str) -> bool {
+    !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
 }
 
 #[cfg(test)]
@@ -238,5 +274,30 @@ mod tests {
         assert!(said(&wrong).starts_with("GYM_SERVER_CONFIG: "));
         assert_eq!(said(&[("GYM_WORKER_SLOT", "x")]), "GYM_WORKER_SLOT is no number: \"x\"");
         assert!(said(&[("GYM_SERVER_NAME", "a b")]).contains("\"a b\""));
+    }
+
+    #[test]
+    fn an_empty_secret_is_none() {
+        let block = r#"{"session_secret": ""}"#;
+        let settings = read(&[("GYM_SERVER_CONFIG", block), ("GYM_SESSION_SECRET", "")]).unwrap();
+        assert_eq!(settings.session_secret, None);
+        let settings = read(&[("GYM_SERVER_CONFIG", block), ("GYM_SESSION_SECRET", "s")]).unwrap();
+        assert_eq!(settings.session_secret.as_deref(), Some("s"));
+    }
+
+    #[test]
+    fn a_secret_is_not_shown() {
+        let settings = read(&[("GYM_SERVER_CONFIG", r#"{"session_secret": "hush"}"#)]).unwrap();
+        let shown = format!("{settings:?}");
+        assert!(shown.contains("has_session_secret: true") && !shown.contains("hush"), "{shown}");
+    }
+
+    #[test]
+    fn names_that_no_cookie_can_have_are_refused() {
+        let given =
+            |name, class| Settings::given(Some(Settings::new(name)), class).map_err(|e| e.to_string());
+        assert!(given("a;b", "C").unwrap_err().contains("\"a;b\""));
+        assert!(given("a", "My Server").unwrap_err().starts_with("CLASS \"My Server\""));
+        given("a", "C").unwrap();
     }
 }

@@ -58,3 +58,13 @@ async fn a_socket_left_behind_is_replaced_and_a_living_one_is_not() {
     let refused = listen(&Address::Unix(path.clone()), Router::new(), std::future::ready(())).await;
     assert!(refused.unwrap_err().to_string().starts_with(&format!("cannot listen on {}", path.display())));
 }
+
+#[tokio::test]
+async fn a_file_that_is_no_socket_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("notes");
+    std::fs::write(&path, "mine").unwrap();
+    let refused = listen(&Address::Unix(path.clone()), Router::new(), std::future::ready(())).await;
+    assert!(refused.is_err());
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");
+}

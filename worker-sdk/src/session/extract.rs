@@ -30,6 +30,12 @@ impl<S: SessionState> Store<S> {
         };
         Ok(Session::new(caller.clone(), record, self.clone()))
     }
+
+    /// The caller's open session, if a cookie names one that is kept here.
+    pub(crate) fn open_session(self: &Arc<Self>, caller: &Caller) -> Option<Session<S>> {
+        let record = self.find_open(caller.cookie_id()?)?;
+        Some(Session::new(caller.clone(), record, self.clone()))
+    }
 }
 
 /// What a handler of a start route of the author's own takes: it opens the caller's session.
@@ -52,6 +58,8 @@ impl<S: SessionState> Start<S> {
         let mut locked = self.store.lock(self.caller.id()).await;
         locked.may_start_anew()?;
         locked.open(state, None);
+        // Its cookie goes out also where the route was not declared as a start.
+        self.caller.uses();
         let session = Session::new(self.caller, locked.record.clone(), self.store);
         drop(locked);
         Ok(session)

@@ -58,9 +58,13 @@ impl<S: Send + 'static> Session<S> {
     /// The gateway is told by `X-Gym-Session: ended`.
     pub async fn end(self) {
         self.caller.uses();
-        self.caller.ends();
         let locked = self.store.lock_record(self.record.clone()).await;
-        if self.record.phase() == Phase::Open && self.record.life() == self.life {
+        // What a start began meanwhile goes on.
+        if self.record.life() != self.life {
+            return;
+        }
+        self.caller.ends();
+        if self.record.phase() == Phase::Open {
             locked.end(Phase::Ended, Released::Ended).await;
         }
     }
@@ -112,11 +116,21 @@ impl<S: fmt::Debug> fmt::Debug for StateGuard<'_, S> {
     }
 }
 
+/// The code of [`unknown_session`].
+const UNKNOWN_SESSION: &str = "unknown_session";
+
+impl Failure {
+    /// Whether it says that the server does not hold the session.
+    pub(crate) fn is_unknown_session(&self) -> bool {
+        self.body().get("code").is_some_and(|code| code == UNKNOWN_SESSION)
+    }
+}
+
 /// 404: the server does not hold this session.
 pub(crate) fn unknown_session(id: &str) -> Failure {
     let id = super::store::shortened(id);
     Failure::not_found(format!(
         "unknown session {id}...: it was not begun here, or has ended; begin one and send its cookie along"
     ))
-    .with_code("unknown_session")
+    .with_code(UNKNOWN_SESSION)
 }

@@ -104,6 +104,11 @@ impl<S> Record<S> {
         self.life.load(Ordering::Acquire)
     }
 
+    /// Whether that life has ended, or another begun.
+    pub(crate) fn life_is_over(&self, life: u32) -> bool {
+        self.phase() != Phase::Open || self.life() != life
+    }
+
     /// Must be called within the session's lock.
     pub(crate) fn begin_life(&self) {
         self.life.fetch_add(1, Ordering::AcqRel);

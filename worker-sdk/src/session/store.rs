@@ -8,6 +8,7 @@ use dashmap::DashMap;
 use futures_util::future::BoxFuture;
 use gym_wire::message::EpisodeId;
 use tokio::sync::OwnedMutexGuard;
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -81,7 +82,7 @@ impl<S: Send + 'static> Store<S> {
 
     /// Reclaims open sessions that nobody has used for the idle limit, and forgets ended and closed ones after their
     /// window. A session with a request under way is in use.
-    pub(crate) async fn sweep(self: &Arc<Self>) {
+    pub(crate) fn sweep(self: &Arc<Self>) {
         let now = self.now();
         let mut stale = Vec::new();
         self.sessions.retain(|_, record| {
@@ -98,14 +99,17 @@ impl<S: Send + 'static> Store<S> {
             }
         });
         for record in stale {
-            let locked = self.lock_record(record).await;
+            // Whoever has the lock uses the session.
+            let Ok(inner) = record.inner.clone().try_lock_owned() else { continue };
+            let locked = Locked { store: self.clone(), record, inner };
             let age = Duration::from_millis(now.saturating_sub(locked.record.last_use()));
             // Used since: by somebody who has it (the map and this have it too), or had it.
             if Arc::strong_count(&locked.record) > 2 || age < self.limits.idle {
                 continue;
             }
             tracing::info!(session = shortened(&locked.record.id), "reclaimed: unused for {age:?}");
-            locked.end(Phase::Ended, Released::Idle).await;
+            // Side by side: a release that takes its time, or for ever, holds up no other.
+            let _task = locked.begin_end(Phase::Ended, Released::Idle);
         }
     }
 
@@ -118,7 +122,7 @@ impl<S: Send + 'static> Store<S> {
             loop {
                 tokio::time::sleep(every).await;
                 let Some(store) = store.upgrade() else { return };
-                store.sweep().await;
+                store.sweep();
             }
         });
     }
@@ -128,14 +132,22 @@ impl<S: Send + 'static> Store<S> {
         &self.stopping
     }
 
-    /// Releases every state, and waits for the releases that run. The requests must be over.
-    pub(crate) async fn shut_down(self: &Arc<Self>) {
+    /// Releases every state, and waits for the releases that run. The requests must be over; if they are not, and this
+    /// does not wait for them, the states that they use are not released.
+    pub(crate) async fn shut_down(self: &Arc<Self>, waits: bool) {
         let records: Vec<_> = self.sessions.iter().map(|entry| entry.value().clone()).collect();
         for record in records {
-            let locked = self.lock_record(record).await;
+            let locked = match record.inner.clone().try_lock_owned() {
+                Ok(inner) => Locked { store: self.clone(), record, inner },
+                Err(_) if waits => self.lock_record(record).await,
+                Err(_) => {
+                    tracing::warn!(session = shortened(&record.id), "not released: a request uses it");
+                    continue;
+                }
+            };
             if locked.record.phase() == Phase::Open {
                 // Side by side: a release may take its time.
-                self.releases.spawn(locked.end(Phase::Ended, Released::Shutdown));
+                let _task = locked.begin_end(Phase::Ended, Released::Shutdown);
             }
         }
         self.releases.close();
@@ -192,17 +204,25 @@ impl<S: Send + 'static> Locked<S> {
 
     /// Takes the session to `phase` and releases its state, if it has one. That goes on to its end under the session's
     /// lock, even if the caller's client leaves; this comes back when it is done.
-    pub(crate) async fn end(mut self, phase: Phase, why: Released) {
+    pub(crate) async fn end(self, phase: Phase, why: Released) {
+        if let Some(task) = self.begin_end(phase, why) {
+            // It catches its own panic, and only the end of the runtime aborts it.
+            let _ended = task.await;
+        }
+    }
+
+    /// The same, without waiting for the release, which the task is; `None` if there was no state.
+    fn begin_end(mut self, phase: Phase, why: Released) -> Option<JoinHandle<()>> {
         self.record.set_phase(phase);
-        let Some(state) = self.inner.state.take() else { return };
+        // No seed is repeated after this, and a reply may be large.
+        self.inner.seeded = None;
+        let state = self.inner.state.take()?;
         let release = self.hook(state, why);
         let releases = self.store.releases.clone();
-        let task = releases.spawn(async move {
+        Some(releases.spawn(async move {
             release.await;
             drop(self);
-        });
-        // It catches its own panic, and only the end of the runtime aborts it.
-        let _ended = task.await;
+        }))
     }
 }
 

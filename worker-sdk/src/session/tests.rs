@@ -109,14 +109,17 @@ async fn idle_sessions_are_reclaimed_and_used_ones_are_not() {
     tokio::time::advance(IDLE / 2).await;
     drop(session(&store, "asked"));
     tokio::time::advance(IDLE / 2).await;
-    store.sweep().await;
+    store.sweep();
+    settle().await;
     assert_eq!(taken(&releases), [("idle".into(), 1, Released::Idle)]);
     drop(in_use);
     tokio::time::advance(IDLE / 2).await;
-    store.sweep().await;
+    store.sweep();
+    settle().await;
     assert_eq!(taken(&releases), [("asked".into(), 1, Released::Idle)]);
     tokio::time::advance(IDLE / 2).await;
-    store.sweep().await;
+    store.sweep();
+    settle().await;
     assert_eq!(taken(&releases), [("in use".into(), 1, Released::Idle)], "from the end of its last use");
 }
 
@@ -127,10 +130,12 @@ async fn an_ended_session_is_forgotten_after_its_window() {
     store.lock(&"a".into()).await.end(Phase::Closed, Released::Closed).await;
     assert_eq!(taken(&releases).len(), 1);
     tokio::time::advance(WINDOW - Duration::from_millis(1)).await;
-    store.sweep().await;
+    store.sweep();
+    settle().await;
     assert_eq!(store.find("a").unwrap().phase(), Phase::Closed);
     tokio::time::advance(WINDOW).await;
-    store.sweep().await;
+    store.sweep();
+    settle().await;
     assert!(store.find("a").is_none());
 }
 
@@ -190,7 +195,7 @@ async fn a_release_that_panics_is_not_repeated() {
     open(&store, "a", 1).await;
     store.lock(&"a".into()).await.end(Phase::Closed, Released::Closed).await;
     store.lock(&"a".into()).await.end(Phase::Closed, Released::Closed).await;
-    store.shut_down().await;
+    store.shut_down(true).await;
     assert_eq!(began.load(Ordering::SeqCst), 1);
     assert_eq!(store.find("a").unwrap().phase(), Phase::Closed);
 }
@@ -202,7 +207,7 @@ async fn a_stop_releases_what_is_open() {
     open(&store, "b", 2).await;
     store.lock(&"a".into()).await.end(Phase::Ended, Released::Terminal).await;
     taken(&releases);
-    store.shut_down().await;
+    store.shut_down(true).await;
     assert_eq!(taken(&releases), [("b".into(), 2, Released::Shutdown)]);
 }
 
@@ -217,4 +222,52 @@ async fn a_handle_of_an_earlier_life_has_no_part_in_the_next() {
     assert_eq!(*session(&store, "a").unwrap().state().await.unwrap(), 2);
     settle().await;
     assert_eq!(taken(&releases), [("a".into(), 1, Released::Restarted)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_release_or_a_request_without_end_holds_up_no_other_session() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let released = seen.clone();
+    let hook = move |id: Arc<str>, _: u32, _| {
+        released.lock().unwrap().push(id.to_string());
+        Box::pin(async move {
+            if &*id == "stuck" {
+                std::future::pending::<()>().await;
+            }
+        }) as _
+    };
+    let store = Store::new(Limits { window: WINDOW, idle: IDLE }, Box::new(hook));
+    store.keep_swept();
+    open(&store, "stuck", 1).await;
+    open(&store, "used", 1).await;
+    let used = session(&store, "used").unwrap();
+    let _held = used.state().await.unwrap();
+    tokio::time::sleep(IDLE * 2).await;
+    open(&store, "other", 1).await;
+    tokio::time::sleep(IDLE * 2).await;
+    assert_eq!(*seen.lock().unwrap(), ["stuck", "other"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_that_does_not_wait_leaves_what_is_in_use() {
+    let (store, releases) = store();
+    open(&store, "a", 1).await;
+    open(&store, "b", 2).await;
+    let a = session(&store, "a").unwrap();
+    let _held = a.state().await.unwrap();
+    store.shut_down(false).await;
+    assert_eq!(taken(&releases), [("b".into(), 2, Released::Shutdown)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handle_of_an_earlier_life_says_nothing_of_the_next() {
+    let (store, _) = store();
+    open(&store, "a", 1).await;
+    let caller = Caller::of(&SessionCookie::new("A", "b", None), "a");
+    let before = store.session(&caller).unwrap();
+    open(&store, "a", 2).await;
+    before.end().await;
+    let mut headers = axum::http::HeaderMap::new();
+    caller.tell(&mut headers);
+    assert!(headers.is_empty(), "{headers:?}");
 }

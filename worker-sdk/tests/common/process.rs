@@ -35,10 +35,19 @@ impl Process {
         self.0.id()
     }
 
-    /// Sends SIGTERM, and waits until it has exited.
-    pub fn stop(&mut self) -> ExitStatus {
+    /// Sends SIGTERM.
+    pub fn signal(&self) {
         let pid = nix::unistd::Pid::from_raw(self.0.id().try_into().unwrap());
         nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
+    }
+
+    pub fn has_exited(&mut self) -> bool {
+        self.0.try_wait().unwrap().is_some()
+    }
+
+    /// Sends SIGTERM, and waits until it has exited.
+    pub fn stop(&mut self) -> ExitStatus {
+        self.signal();
         self.0.wait().unwrap()
     }
 }

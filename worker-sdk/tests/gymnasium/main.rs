@@ -268,6 +268,19 @@ async fn routes_of_the_author_s_own_start_use_and_end_sessions() {
     assert!(said.contains("/close is there already"), "{said}");
 }
 
+#[tokio::test]
+async fn a_terminal_step_tells_the_gateway_also_where_no_reset_began() {
+    let (mut client, _) = extras();
+    client.ok("/begin", json!({})).await;
+    let row = json!({"from": 7});
+    for _ in 0..6 {
+        assert_eq!(client.post("/step", step("", row.clone())).await.says(), None);
+    }
+    for _ in 0..2 {
+        assert_eq!(client.post("/step", named("", 7, "last")).await.says(), Some("ended"));
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_idle_session_is_reclaimed() {
     let mut settings = Settings::new("countdown");
