@@ -1,6 +1,7 @@
 //! Listening where the gateway says, and stopping as it expects.
 
 mod address;
+mod arguments;
 mod describe;
 mod front;
 pub(crate) mod health;

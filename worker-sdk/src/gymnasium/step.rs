@@ -119,7 +119,7 @@ impl<E: GymnasiumServer> Core<E> {
 
     /// Takes the step, or repeats the reply that it got.
     async fn answer_in_session(&self, caller: &Caller, action: Action<E::Metadata>) -> Result<Arc<RawValue>> {
-        let unknown = || unknown_session(caller.id());
+        let unknown = unknown_session;
         let record = self.store.find(caller.id()).ok_or_else(unknown)?;
         // A repeat waits for the first one's reply.
         let _one_at_a_time = record.in_turn.lock().await;

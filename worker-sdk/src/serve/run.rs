@@ -10,6 +10,7 @@ use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
+use super::arguments::{Asked, HELP, asked};
 use super::describe::Description;
 use super::front::Front;
 use super::{ServeError, SettingsError, Signals, serve_until_stopped};
@@ -73,8 +74,8 @@ enum RunError {
     Setup(#[from] SetupError),
     #[error(transparent)]
     Serve(#[from] ServeError),
-    #[error("the description cannot be written: {0}")]
-    Describe(std::io::Error),
+    #[error("nothing can be written to standard output: {0}")]
+    Print(std::io::Error),
     #[error("stopped by a further signal, while sessions' states were released: some may not be")]
     Released,
     #[error("this is one of {workers} workers, but the server must be alone: {reason}; set num_workers to 1")]
@@ -94,10 +95,21 @@ pub(crate) async fn run(build: impl FnOnce() -> Result<Built, SetupError>) -> Ex
 }
 
 async fn try_run(build: impl FnOnce() -> Result<Built, SetupError>) -> Result<(), RunError> {
+    let (asked, unknown) = asked(std::env::args().skip(1));
+    if asked == Asked::Help {
+        return print(HELP.trim_end()).map_err(RunError::Print);
+    }
     let built = build()?;
     let description = &built.description;
-    if std::env::args().skip(1).any(|argument| argument == "--describe") {
-        return describe(description).map_err(RunError::Describe);
+    if asked == Asked::Describe {
+        let json = serde_json::to_string(description).map_err(|error| RunError::Print(error.into()))?;
+        return print(&json).map_err(RunError::Print);
+    }
+    if !unknown.is_empty() {
+        tracing::warn!(
+            "looked past arguments that say nothing to this server: {}; see --help",
+            unknown.join(" ")
+        );
     }
     let workers = built.num_workers;
     if let Some(reason) = description.multiple_workers_unsupported_reason.as_ref().filter(|_| workers > 1) {
@@ -123,10 +135,9 @@ async fn try_run(build: impl FnOnce() -> Result<Built, SetupError>) -> Result<()
     }
 }
 
-fn describe(description: &Description) -> std::io::Result<()> {
-    let json = serde_json::to_string(description)?;
+fn print(text: &str) -> std::io::Result<()> {
     let mut out = stdout().lock();
-    writeln!(out, "{json}")?;
+    writeln!(out, "{text}")?;
     out.flush()
 }
 

@@ -22,7 +22,7 @@ impl<S: SessionState> Store<S> {
     pub(crate) fn session(self: &Arc<Self>, caller: &Caller) -> Result<Session<S>, Failure> {
         let id = caller.id();
         let record = if keeps_state::<S>() {
-            self.find_open(id).ok_or_else(|| unknown_session(id))?
+            self.find_open(id).ok_or_else(unknown_session)?
         } else {
             let state =
                 S::unseeded().ok_or_else(|| Failure::fault("a state without content needs a Default"))?;

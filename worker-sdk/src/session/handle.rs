@@ -51,7 +51,7 @@ impl<S: Send + 'static> Session<S> {
         let is_mine = self.record.life() == self.life;
         OwnedMutexGuard::try_map(inner, |inner| inner.state.as_mut().filter(|_| is_mine))
             .map(|state| StateGuard { state, session: PhantomData })
-            .map_err(|_ended| unknown_session(&self.record.id))
+            .map_err(|_ended| unknown_session())
     }
 
     /// Ends the session: its state is released before this comes back. A start of the same ID may open it again.
@@ -126,11 +126,11 @@ impl Failure {
     }
 }
 
-/// 404: the server does not hold this session.
-pub(crate) fn unknown_session(id: &str) -> Failure {
-    let id = super::store::shortened(id);
-    Failure::not_found(format!(
-        "unknown session {id}...: it was not begun here, or has ended; begin one and send its cookie along"
-    ))
+/// 404: the server does not hold the request's session, or the request names none.
+pub(crate) fn unknown_session() -> Failure {
+    Failure::not_found(
+        "unknown session: it was not begun here, or has ended, or the request has no valid session cookie; \
+         begin one and send its cookie along",
+    )
     .with_code(UNKNOWN_SESSION)
 }
