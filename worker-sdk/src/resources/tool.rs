@@ -17,8 +17,9 @@ use crate::session::Session;
 /// `Marker` tells these forms apart; it is always inferred.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tool of `{E}`",
-    label = "not an async function with a tool's arguments",
-    note = "a tool is `async fn(arguments) -> gym_worker_sdk::Result<T>`, optionally with `Arc<{E}>` and `Session<State>` before",
+    label = "not an async function with a tool's arguments, result and future: see the notes",
+    note = "a tool is `async fn(arguments) -> gym_worker_sdk::Result<T>`, optionally with `Arc<{E}>` and `Session<State>` before, in this order; `State` is that of `{E}`",
+    note = "a method takes `self: Arc<Self>`, not `&self`",
     note = "its arguments need `#[derive(Deserialize, JsonSchema)]` (of schemars 1), its result `#[derive(Serialize)]`, and its future must be `Send`"
 )]
 pub trait Tool<E: ResourcesServer, Marker>: Send + Sync + 'static {
