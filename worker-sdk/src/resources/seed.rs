@@ -17,8 +17,9 @@ use crate::session::{Caller, Locked, Phase, closed_session};
 
 /// Names an episode's seed and close.
 pub(super) const ID_KEY: &str = "resources_session_id";
-/// The longest session ID in bytes.
-const LONGEST_ID: usize = 256;
+/// The longest session ID in bytes. Its cookie is half as long again, and NeMo Gym's client refuses header lines over 8 KiB:
+/// what cannot come back is refused before it is kept. (The gateway's own bound, 256, is of what may reach a worker.)
+const LONGEST_ID: usize = 4096;
 
 pub(super) async fn seed_session<E: ResourcesServer>(
     State(core): State<Arc<Core<E>>>,
@@ -128,7 +129,7 @@ fn legacy_reply(
     Ok(json_reply(&fields))
 }
 
-/// An ID goes into a header and stays in a table: its length has the gateway's bound.
+/// An ID goes into a header, and stays in a table: it must not be too long.
 pub(super) fn check_length(id: &str) -> Result<(), Failure> {
     if id.len() <= LONGEST_ID {
         return Ok(());
