@@ -20,6 +20,8 @@ impl Address {
         variable: impl Fn(&str) -> Option<String>,
         arguments: impl Iterator<Item = String>,
     ) -> Result<Self, ServeError> {
+        // An empty one is none: a shell's way to unset it, and a socket without a path is one that nobody finds.
+        let variable = |name| variable(name).filter(|value| !value.is_empty());
         if let Some(path) = variable("GYM_WORKER_SOCKET") {
             return Ok(Self::Unix(path.into()));
         }
@@ -80,6 +82,7 @@ mod tests {
         let all = [("PORT", "1"), ("GYM_WORKER_SOCKET", "/s")];
         assert_eq!(choose(&all, &["--port", "2"]), Ok(Address::Unix("/s".into())));
         assert_eq!(choose(&all[..1], &["--port", "2"]), tcp("127.0.0.1", 1));
+        assert_eq!(choose(&[("GYM_WORKER_SOCKET", ""), ("PORT", "")], &["--port", "2"]), tcp("127.0.0.1", 2));
         assert_eq!(choose(&[], &["--port", "2"]), tcp("127.0.0.1", 2));
         assert_eq!(choose(&[], &["serve", "--port=2", "--verbose", "--host", "::1"]), tcp("::1", 2));
     }
