@@ -1,7 +1,7 @@
 //! Request bodies: JSON read as FastAPI and pydantic read it, and refused as they refuse it.
 //!
 //! [`Body`] is the extractor for an author's own routes. The functions are what it is made of: [`collect`] the bytes,
-//! split them into [`fields`] (or an [`object`]), then read a type [`from_fields`] (or [`from_value`]). What types take
+//! split them into [`fields()`] (or an [`object`]), then read a type [`from_fields`] (or [`from_value`]). What types take
 //! is told in [`lax`].
 //!
 //! JSON is what Python's `json` takes it for: the last of equal keys counts, a byte order mark is looked past, and NaN,
