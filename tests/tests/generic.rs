@@ -71,3 +71,23 @@ async fn a_cookie_that_never_comes_is_said_in_the_log() {
     assert_eq!(gateway.log().events().into_iter().filter(warning).count(), 1);
     gateway.finish().await;
 }
+
+#[tokio::test]
+async fn cookies_that_nobody_asked_about_are_said_in_the_log() {
+    let warning = |event: &serde_json::Value| {
+        event["level"] == "WARN" && event["message"].as_str().is_some_and(|text| text.contains("--describe"))
+    };
+    for (is_meant, warnings) in [(false, 1), (true, 0)] {
+        let setup = Setup::generic();
+        let setup = if is_meant { setup.set("routes_sessions_to_owner", false) } else { setup };
+        let gateway = setup.start().await;
+        for _ in 0..2 {
+            gateway.post("/increment").send().await.assert(200);
+        }
+        if !is_meant {
+            gateway.log().event("the warning", warning).await.expect("it is said");
+        }
+        assert_eq!(gateway.log().events().into_iter().filter(warning).count(), warnings);
+        gateway.finish().await;
+    }
+}

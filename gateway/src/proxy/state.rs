@@ -50,21 +50,32 @@ impl ServerState {
         }
     }
 
-    /// Says once that a worker sets cookies and none of them names a session, though the config says that one would:
-    /// without sessions every request is balanced, and a worker's state is lost.
+    /// Says once that a worker of a generic server sets cookies and none of them names a session: then every request is
+    /// balanced, and a worker's state is lost. `routes_sessions_to_owner: false` says that this is meant.
     pub(super) fn check_cookie(&self, headers: &HeaderMap, names_session: bool) {
         let settings = &self.config.settings;
-        let (Kind::Generic, Some(cookie)) = (self.config.kind, &settings.session_cookie) else { return };
-        if names_session || !headers.contains_key(SET_COOKIE) || !settings.routes_sessions_to_owner {
+        let is_meant = self.config.kind != Kind::Generic || !settings.routes_sessions_to_owner;
+        if is_meant || names_session || !headers.contains_key(SET_COOKIE) {
             return;
         }
-        if !self.warned_of_cookie.swap(true, Ordering::Relaxed) {
-            tracing::warn!(
-                server = self.config.name,
+        if self.warned_of_cookie.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let server = &self.config.name;
+        match &settings.session_cookie {
+            Some(cookie) => tracing::warn!(
+                server,
                 cookie,
                 "a worker sets a cookie, but none that names a session: its name is not this one, or its value is signed \
                  JSON without `session_id`. Requests are balanced without regard to sessions; see session_cookie (run: --cookie)"
-            );
+            ),
+            None => tracing::warn!(
+                server,
+                "a worker sets a cookie, and no cookie is known to name sessions: requests are balanced without regard to \
+                 them. If it keeps sessions, name their cookie with session_cookie (run: --cookie), or say what the server is \
+                 with describe: true or its kind (run: --describe, --kind); if not, routes_sessions_to_owner: false ends \
+                 this warning"
+            ),
         }
     }
 }
