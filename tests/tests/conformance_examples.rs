@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use gym_gateway_tests::harness::{Gateway, admin, binary, setup::SERVER, soon};
+use gym_gateway_tests::harness::{Gateway, admin, binary, conversation, setup::SERVER, soon};
 use gym_worker_sdk::conformance::{Options, Seed, check_resources_session_contract};
 use serde_json::{Value, json};
 
@@ -63,10 +63,7 @@ impl Example {
             "task_data": self.task_data,
         }))
         .unwrap();
-        let mut verify = json!({"responses_create_params": {"input": "hello"}, "response": response()});
-        for (key, value) in self.verify.as_object().into_iter().flatten() {
-            verify[key] = value.clone();
-        }
+        let verify = conversation::verify(&self.verify);
         let options = Options::new().keeps_state(self.keeps_state).strict(true).verify_body(verify);
         let report = check_resources_session_contract(&format!("http://{address}"), &seed, &options).await;
         assert!(report.is_ok(), "{}, {place}: {report}", self.name);
@@ -78,20 +75,6 @@ impl Example {
         let more = ["--admin", "127.0.0.1:0", "--name", SERVER, "--", &program];
         Gateway::launch(|_| words.iter().chain(&more).map(|word| (*word).to_owned()).collect())
     }
-}
-
-/// A finished answer of a model that said one thing.
-fn response() -> Value {
-    json!({
-        "id": "resp_0",
-        "created_at": 0,
-        "model": "none",
-        "object": "response",
-        "output": [],
-        "parallel_tool_calls": false,
-        "tool_choice": "auto",
-        "tools": [],
-    })
 }
 
 /// An example without a gateway, killed when dropped.

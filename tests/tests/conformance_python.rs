@@ -13,6 +13,7 @@ mod front;
 mod peers;
 
 use front::Front;
+use gym_gateway_tests::harness::conversation;
 use gym_worker_sdk::conformance::{Options, Report, Seed, check_resources_session_contract};
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
@@ -37,20 +38,6 @@ async fn check(front: &Front, task_data: Value) -> Report {
 async fn check_with(front: &Front, task_data: Value, options: &Options) -> Report {
     let url = format!("http://{}", front.gateway().front());
     check_resources_session_contract(&url, &seed(task_data), options).await
-}
-
-/// A finished answer of a model that said nothing.
-fn response() -> Value {
-    json!({
-        "id": "resp_0",
-        "created_at": 0,
-        "model": "none",
-        "object": "response",
-        "output": [],
-        "parallel_tool_calls": false,
-        "tool_choice": "auto",
-        "tools": [],
-    })
 }
 
 /// A configuration of `nemo_user_sim`, and a task that it takes.
@@ -101,7 +88,7 @@ async fn example_single_tool_call_keeps_the_contract_behind_the_gateway() {
     let report = check(&front, json!({})).await;
     assert!(report.is_ok(), "{report}");
     // Its verify looks at the conversation alone, as one of a server without state.
-    let verify = json!({"responses_create_params": {"input": "hello"}, "response": response()});
+    let verify = conversation::verify(&json!({}));
     let report = check_with(&front, json!({}), &Options::new().verify_body(verify)).await;
     assert!(report.is_ok(), "{report}");
     front.assert_settled("the check").await;

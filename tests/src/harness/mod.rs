@@ -3,6 +3,7 @@
 pub mod admin;
 pub mod binary;
 pub mod call;
+pub mod conversation;
 pub mod cookie;
 pub mod gateway;
 pub mod log;

@@ -60,6 +60,7 @@ impl<E: GymnasiumServer> Core<E> {
 ///     GymnasiumApp::new(Calculator).run().await
 /// }
 /// ```
+#[must_use = "it serves nothing until it runs"]
 pub struct GymnasiumApp<E: GymnasiumServer> {
     server: Arc<E>,
     routes: Routes,
@@ -80,7 +81,6 @@ impl<E: GymnasiumServer> GymnasiumApp<E> {
 
     /// Adds a route of the author's own. Its handler may take [`Session<E::State>`](crate::Session) as an extractor: 404
     /// if that is unknown, and the reply sets the cookie if the handler used it.
-    #[must_use]
     pub fn route(mut self, path: &str, handlers: MethodRouter) -> Self {
         self.routes.add(path, handlers);
         self
@@ -88,7 +88,6 @@ impl<E: GymnasiumServer> GymnasiumApp<E> {
 
     /// The same for a further start route: its handler takes [`Start<E::State>`](crate::Start) and opens the session.
     /// Every reply sets the session cookie. The path has no parameters: the gateway knows it by comparison.
-    #[must_use]
     pub fn start_route(mut self, path: &str, handlers: MethodRouter) -> Self {
         self.routes.add_start(path, handlers);
         self
@@ -96,14 +95,12 @@ impl<E: GymnasiumServer> GymnasiumApp<E> {
 
     /// The same for a further end route: a POST that succeeds (2xx) ends its session, if the handler has not called
     /// [`Session::end`](crate::Session::end) itself. The gateway is told of the route by `--describe`.
-    #[must_use]
     pub fn end_route(mut self, path: &str, handlers: MethodRouter) -> Self {
         self.routes.add_end(path, handlers);
         self
     }
 
     /// Serves the Task API beside it: what tasks there are, for OpenEnv's trainers. Episodes begin as ever.
-    #[must_use]
     pub fn tasks<F, M>(mut self, api: TaskApi<F>) -> Self
     where
         F: Fn() -> M + Send + Sync + 'static,
@@ -114,7 +111,6 @@ impl<E: GymnasiumServer> GymnasiumApp<E> {
     }
 
     /// Takes these settings instead of the environment's.
-    #[must_use]
     pub fn settings(mut self, settings: Settings) -> Self {
         self.settings = Some(settings);
         self

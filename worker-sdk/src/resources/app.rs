@@ -62,6 +62,7 @@ impl<E: ResourcesServer> Core<E> {
 ///     ResourcesApp::new(Calculator).tool("square", square).run().await
 /// }
 /// ```
+#[must_use = "it serves nothing until it runs"]
 pub struct ResourcesApp<E: ResourcesServer> {
     server: Arc<E>,
     tools: Tools<E>,

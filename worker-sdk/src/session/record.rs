@@ -61,25 +61,21 @@ pub(crate) struct Replayable {
 
 impl<S> Record<S> {
     pub(crate) fn new(id: Arc<str>, now: u64) -> Self {
-        let inner = Inner { state: None, episode: None, seeded: None, replayable: None };
-        Self {
-            id,
-            phase: AtomicU8::new(Phase::Fresh as u8),
-            life: AtomicU32::new(0),
-            last_use: AtomicU64::new(now),
-            inner: Arc::new(Mutex::new(inner)),
-            in_turn: Mutex::new(()),
-        }
+        Self::in_phase(Phase::Fresh, id, None, now)
     }
 
     /// One that is open, and never in a store.
     pub(crate) fn opened(id: Arc<str>, state: S) -> Self {
-        let inner = Inner { state: Some(state), episode: None, seeded: None, replayable: None };
+        Self::in_phase(Phase::Open, id, Some(state), 0)
+    }
+
+    fn in_phase(phase: Phase, id: Arc<str>, state: Option<S>, now: u64) -> Self {
+        let inner = Inner { state, episode: None, seeded: None, replayable: None };
         Self {
             id,
-            phase: AtomicU8::new(Phase::Open as u8),
+            phase: AtomicU8::new(phase as u8),
             life: AtomicU32::new(0),
-            last_use: AtomicU64::new(0),
+            last_use: AtomicU64::new(now),
             inner: Arc::new(Mutex::new(inner)),
             in_turn: Mutex::new(()),
         }
