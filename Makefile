@@ -10,7 +10,7 @@ help: ## this list
 run: ## gateway and four counter workers on 127.0.0.1:8000, one episode to look at, then stays up (PROFILE=release)
 	@bash scripts/run.sh
 
-test: ## every test, real NeMo Gym servers among them, 40 episodes a suite (GYM_PEERS_VENV, GYM_E2E_EPISODES)
+test: ## every test, real NeMo Gym and OpenEnv servers among them, 40 episodes a suite (GYM_PEERS_VENV, OPEN_ENVS_VENV, GYM_E2E_EPISODES)
 	@bash scripts/test.sh
 
 e2e: ## real NeMo Gym servers only: 200 episodes a suite, 32 at a time, with and without observability

@@ -6,8 +6,9 @@ set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 need_build_tools
 
-GYM_PEERS_VENV="$(bash scripts/python-peers.sh)"
-export GYM_PEERS_VENV
+GYM_PEERS_VENV="$(bash scripts/python-peers.sh nemo_gym)"
+OPEN_ENVS_VENV="$(bash scripts/python-peers.sh open_envs)"
+export GYM_PEERS_VENV OPEN_ENVS_VENV
 export GYM_E2E_EPISODES="${GYM_E2E_EPISODES:-200}"
 export GYM_E2E_CONCURRENCY="${GYM_E2E_CONCURRENCY:-32}"
 export GYM_E2E_OBSERVABILITY="${GYM_E2E_OBSERVABILITY:-both}"

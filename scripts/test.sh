@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every test of the workspace, those against the real NeMo Gym among them (GYM_E2E_EPISODES a suite, default 40).
+# Every test of the workspace, those against the real NeMo Gym and OpenEnv among them (GYM_E2E_EPISODES a suite, default 40).
 # Arguments go to cargo test. The last line adds up all of cargo's: "N passed, N failed, N skipped".
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
@@ -8,16 +8,19 @@ need_build_tools
 log="$(mktemp)"
 trap 'rm -f "$log"' EXIT
 
-# The environment is made here, where its progress is seen. Without a fit Python the tests that need it say so
+# The environments are made here, where their progress is seen. Without a fit Python the tests that need it say so
 # themselves and are counted as skipped; everything else runs.
-venv=""
-status=0
-venv="$(bash scripts/python-peers.sh)" || status=$?
-case "$status" in
-0) export GYM_PEERS_VENV="$venv" ;;
-3) export GYM_PEERS_VENV="" ;;
-*) die "the virtual environment for the real peers could not be made (see above)" ;;
-esac
+export_peers() {
+    local variable="$1" family="$2" venv="" status=0
+    venv="$(bash scripts/python-peers.sh "$family")" || status=$?
+    case "$status" in
+    0) export "$variable=$venv" ;;
+    3) export "$variable=" ;;
+    *) die "the virtual environment for the real peers of $family could not be made (see above)" ;;
+    esac
+}
+export_peers GYM_PEERS_VENV nemo_gym
+export_peers OPEN_ENVS_VENV open_envs
 
 status=0
 cargo test --locked --workspace --no-fail-fast "$@" 2>&1 | tee "$log" || status=$?

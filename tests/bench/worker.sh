@@ -14,6 +14,6 @@ need wrk:wrk:"the load" taskset:util-linux:"pins to cores" python3:python3:"adds
 
 say "==> building the counter server (release)"
 cargo build --locked --release -p gym-worker-sdk --example counter
-venv="$(bash scripts/python-peers.sh)" || die "no Python for the real NeMo Gym (see above), so there is nothing to compare with"
+venv="$(bash scripts/python-peers.sh nemo_gym)" || die "no Python for the real NeMo Gym (see above), so there is nothing to compare with"
 mkdir -p "$root/target/bench"
 exec "$venv/bin/python" "$root/tests/bench/worker.py" "$root/target/release/examples/counter" "$root/target/bench"

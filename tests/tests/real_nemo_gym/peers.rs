@@ -1,52 +1,13 @@
-//! The real NeMo Gym: where its Python is, and one suite of episodes run through a front address.
+//! The real NeMo Gym: one suite of episodes run through a front address.
 
-use std::{
-    fmt,
-    io::Write,
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
-    sync::OnceLock,
-};
+use std::{fmt, path::Path, process::Stdio};
 
+use gym_gateway_tests::harness::Peers;
 use serde::Deserialize;
 
-/// The Python that has NeMo Gym; `None`, after saying so where nobody overlooks it, if there is none to be had.
-///
-/// It is `GYM_PEERS_VENV`'s, or that of the environment that `scripts/python-peers.sh` makes.
+/// The Python that has NeMo Gym; `None`, after saying so, if there is none to be had.
 pub(crate) fn python(test: &str) -> Option<&'static Path> {
-    static PYTHON: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let found = PYTHON.get_or_init(find).as_deref();
-    if found.is_none() {
-        // Straight to the descriptor: the test runner hides what a passing test prints. scripts/test.sh counts the line.
-        let _ =
-            writeln!(std::io::stderr(), "\nSKIPPED: {test}: no Python 3.12 or newer for the real NeMo Gym");
-    }
-    found
-}
-
-fn find() -> Option<PathBuf> {
-    match std::env::var("GYM_PEERS_VENV") {
-        // scripts/test.sh has looked already.
-        Ok(venv) if venv.is_empty() => return None,
-        Ok(venv) => return Some(Path::new(&venv).join("bin/python")),
-        Err(_) => {}
-    }
-    let script = repository().join("scripts/python-peers.sh");
-    let made =
-        Command::new("bash").arg(script).stderr(Stdio::inherit()).output().expect("run python-peers.sh");
-    match made.status.code() {
-        Some(0) => {
-            let venv = String::from_utf8(made.stdout).expect("a path");
-            Some(Path::new(venv.trim_end()).join("bin/python"))
-        }
-        Some(3) => None,
-        _ => panic!("python-peers.sh failed, its own words are above: {}", made.status),
-    }
-}
-
-/// The repository's folder.
-pub(crate) fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace").to_owned()
+    Peers::NemoGym.python(test)
 }
 
 /// How many episodes a suite has, from the environment.
@@ -127,7 +88,7 @@ impl Suite<'_> {
         let report = folder.path().join("report.jsonl");
         let mut command = tokio::process::Command::new(python);
         command
-            .arg(repository().join("tests/python/episodes.py"))
+            .arg(Peers::NemoGym.script("episodes.py"))
             .args(["--suite", self.name, "--timeout", "120"])
             .args(["--resources-port", &port.to_string()])
             .args(["--episodes", &self.episodes.to_string(), "--concurrency", &self.concurrency.to_string()])

@@ -16,6 +16,8 @@ use gym_wire::token::{SessionToken, SessionTokenKey};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use gym_gateway_tests::harness::Peers;
+
 use super::peers;
 
 /// How many of each kind either side makes.
@@ -111,7 +113,7 @@ fn both_sides_make_the_same_of_random_cookies_and_tokens() {
     }
     out.into_inner().expect("written");
     let status = Command::new(python)
-        .arg(peers::repository().join("tests/python/signatures.py"))
+        .arg(Peers::NemoGym.script("signatures.py"))
         .args([seed.to_string(), COUNT.to_string()])
         .stdin(Stdio::from(File::open(&asked).expect("a file")))
         .stdout(File::create(&answered).expect("a file"))

@@ -1,7 +1,7 @@
 //! What the real NeMo Gym servers answered, asked again of their Rust twins: status, body, headers and cookie are the
 //! same, or the difference stands in `differences.rs` with its reason.
 //!
-//! `tests/python/record_gym.py` makes the recordings. With `GYM_REPLAY_LIST=1` and `--nocapture` the listed differences
+//! `tests/python/nemo_gym/record_gym.py` makes the recordings. With `GYM_REPLAY_LIST=1` and `--nocapture` the listed differences
 //! and their reasons are printed too.
 
 #![allow(clippy::expect_used, reason = "tests: a broken assumption is to fail the test where it stands")]

@@ -4,7 +4,7 @@
     python make.py > cases.jsonl          # the committed file: seed 1
     python make.py --seed 2               # other random inputs
 
-Needs nemo-gym 0.7 and httpx (tests/python/requirements.txt), and no network: the server is asked in this process.
+Needs nemo-gym 0.7 and httpx (tests/python/nemo_gym/requirements.txt), and no network: the server is asked in this process.
 One case a line: {"name", "hooks", "body", "status", "answer"}; `answer` is null where the reply is no JSON. `hooks`
 names the class below whose hooks the server has; tests/metrics.rs has the same in Rust. "histogram": false marks an
 input on which the real server fails because it cannot make a histogram (which it never sends); the answer is then what

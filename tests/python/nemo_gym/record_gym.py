@@ -3,7 +3,7 @@
 
 By hand, with the Python of the environment that scripts/python-peers.sh makes:
 
-    "$(bash scripts/python-peers.sh)"/bin/python tests/python/record_gym.py [counter] [counter_mcp] [weather] [blackjack]
+    "$(bash scripts/python-peers.sh nemo_gym)"/bin/python tests/python/nemo_gym/record_gym.py [counter] [counter_mcp] [weather] [blackjack]
 
 Writes tests/data/recorded/{counter,counter_mcp,weather,blackjack}.json. A second run writes the same bytes; look at the diff
 before you commit one. What is sent stands in recording/{counter,verify,counter_mcp,weather,blackjack}.py.
@@ -20,7 +20,7 @@ from gymproc import HOST, PACKAGES, Children, entry, free_ports, global_config, 
 from recording import blackjack, counter, counter_mcp, weather
 from recording.wire import Player
 
-DATA = Path(__file__).resolve().parent.parent / "data" / "recorded"
+DATA = Path(__file__).resolve().parent.parent.parent / "data" / "recorded"
 
 # blackjack draws from a random generator of its own, not seeded, for each hand. In its place: the cards of a deck, one
 # after another.
