@@ -8,5 +8,6 @@ pub mod config;
 pub mod keeper;
 pub mod proxy;
 pub mod session;
+pub mod systemd;
 pub mod worker_id;
 pub mod workers;
