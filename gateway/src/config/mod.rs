@@ -13,6 +13,7 @@ mod launch;
 mod listen;
 mod model;
 mod problems;
+mod process;
 mod section;
 mod servers;
 mod settings;
@@ -31,6 +32,8 @@ pub use keys::{KeyDoc, Place, reference, reference_markdown};
 pub use model::{
     Config, ErrorList, GatewaySettings, Kind, Launch, LeftOpen, Listen, ServerConfig, ServerSettings,
 };
+pub(crate) use process::from_files;
+pub use process::{CgroupSettings, LogFileSettings, ProcessSettings, User};
 
 use self::{
     interpolate::Resolver,
