@@ -28,7 +28,7 @@ pub(crate) fn gym(
     }
     let front = front(section);
     let close_retry = section.seconds("session_close_retry_window_seconds", Zero::Allowed);
-    let settings = settings::server(&own, close_retry);
+    let settings = settings::server(&own, block.kind, close_retry);
     let launch = if own.has("command") {
         other_program(context, block, &own)
     } else {
