@@ -39,7 +39,7 @@ pub struct GatewaySnapshot {
 pub struct ServerSnapshot {
     /// Its name in the config.
     pub name: String,
-    /// Its kind: `resources`, `agent`, `environment`, `model`, `generic`.
+    /// Its kind: `resources`, `agent`, `environment`, `model`, `openenv`, `ors`, `mcp`, `generic`.
     pub kind: String,
     /// Its front address.
     pub address: String,

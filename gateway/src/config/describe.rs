@@ -55,7 +55,7 @@ fn write_server(out: &mut String, server: &ServerConfig) -> fmt::Result {
         // Names alone: values may be secrets.
         writeln!(out, "  with      {}", env.keys().cloned().collect::<Vec<_>>().join(", "))?;
     }
-    differing(out, "  ", &server_rows(&server.settings), &server_rows(&ServerSettings::default()))
+    differing(out, "  ", &server_rows(&server.settings), &server_rows(&ServerSettings::of(server.kind)))
 }
 
 type Row = (&'static str, String);

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::{
     Protocol,
-    model::{Kind, Launch, LeftOpen, ServerConfig},
+    model::{Kind, Launch, LeftOpen, ServerConfig, ServerSettings},
     settings::{is_cookie_name, is_route},
 };
 
@@ -122,6 +122,8 @@ impl ServerConfig {
         let open = self.settings.describe.unwrap_or_default();
         if open.kind {
             self.kind = told.kind;
+            // `run` has no option for it: it was the default of another kind.
+            self.settings.session_idle_timeout = ServerSettings::of(told.kind).session_idle_timeout;
         }
         self.check_kind(told.kind)?;
         self.check_several(told)?;
@@ -194,12 +196,12 @@ impl ServerConfig {
         let key = "multiple_workers_unsupported_reason: \"\"";
         let advice = match (&self.file, self.kind) {
             (None, _) => "leave --num-workers out, so that it has one".into(),
-            (Some(_), Kind::Generic) => {
-                format!("set num_workers: 1 (or, if you know better, {key} in the same block)")
-            }
-            (Some(_), _) => {
+            (Some(_), kind) if kind.is_nemo_gym() => {
                 let place = format!("gateway.servers.{}", self.name);
                 format!("set num_workers: 1 (or, if you know better, {place}.{key})")
+            }
+            (Some(_), _) => {
+                format!("set num_workers: 1 (or, if you know better, {key} in the same block)")
             }
         };
         Err(self.contradiction(format!("did not agree to num_workers: {workers}: {reason}"), advice))

@@ -6,7 +6,7 @@ use super::{
     Protocol,
     interpolate::reread,
     listen,
-    model::{GatewaySettings, LeftOpen, ServerSettings},
+    model::{GatewaySettings, Kind, LeftOpen, ServerSettings},
     section::{Section, Zero},
     yaml::Value,
 };
@@ -62,8 +62,8 @@ fn admin(section: &Section<'_>) -> Option<Option<SocketAddr>> {
 }
 
 /// Reads a server's settings. The close-retry window stands elsewhere for NeMo Gym servers, so it is given.
-pub(crate) fn server(section: &Section<'_>, close_retry: Option<Duration>) -> ServerSettings {
-    let default = ServerSettings::default();
+pub(crate) fn server(section: &Section<'_>, kind: Kind, close_retry: Option<Duration>) -> ServerSettings {
+    let default = ServerSettings::of(kind);
     let duration = |key, zero, default| section.seconds(key, zero).unwrap_or(default);
     let settings = ServerSettings {
         describe: describe(section),

@@ -217,3 +217,12 @@ fn the_secret_is_the_one_that_the_worker_takes() {
     assert!(error.contains("another session_secret than"), "{error}");
     assert!(!error.contains("our-secret"), "{error}");
 }
+
+#[test]
+fn a_kind_that_is_heard_of_brings_its_idle_time() {
+    let mut config = server(1);
+    (config.kind, config.file) = (Kind::Generic, None);
+    config.settings.describe = Some(LeftOpen { kind: true, ..ALL });
+    config.settle(&told(&json!({"kind": "ors"})), None).unwrap();
+    assert_eq!((config.kind, config.settings.session_idle_timeout.as_secs()), (Kind::Ors, 900));
+}

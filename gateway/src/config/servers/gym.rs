@@ -28,7 +28,7 @@ pub(crate) fn gym(
     }
     let front = front(section);
     let close_retry = section.seconds("session_close_retry_window_seconds", Zero::Allowed);
-    let settings = settings::server(&own, close_retry);
+    let settings = settings::server(&own, block.kind, close_retry);
     if own.has("protocol") && block.kind != Kind::Resources {
         own.complain(
             "protocol",

@@ -129,6 +129,27 @@ fn the_generic_kind_takes_its_settings_in_its_block() {
 }
 
 #[test]
+fn so_do_those_of_the_other_protocols() {
+    let folder = Folder::new();
+    for (key, kind, idle) in [
+        ("openenv_servers", Kind::OpenEnv, 86_400),
+        ("ors_servers", Kind::Ors, 900),
+        ("mcp_servers", Kind::Mcp, 86_400),
+    ] {
+        let text =
+            format!("env: {{{key}: {{env: {{command: [./server, '{{port}}'], port: 0, num_workers: 3}}}}}}");
+        let config = folder.load(&[&text]).unwrap();
+        let server = &config.servers[0];
+        assert_eq!((server.kind, server.num_workers), (kind, 3));
+        assert_eq!(server.settings, ServerSettings::of(kind));
+        assert_eq!(server.settings.session_idle_timeout, Duration::from_secs(idle));
+    }
+    let text = "env: {ors_servers: {env: {command: [./server], port: 0, session_idle_timeout_seconds: 60}}}";
+    let config = folder.load(&[text]).unwrap();
+    assert_eq!(config.servers[0].settings.session_idle_timeout, Duration::from_secs(60));
+}
+
+#[test]
 fn what_is_only_a_little_like_the_gateway_s_keys_is_gym_s() {
     let text = counter("port: 8000\nnum_workers: 2\nnum_worker: 9\nprot: 1\nmax_workers: 3")
         + "gateway_url: x\n"
