@@ -14,6 +14,7 @@ mod listen;
 mod model;
 mod problems;
 mod process;
+mod protocol;
 mod section;
 mod servers;
 mod settings;
@@ -34,6 +35,7 @@ pub use model::{
 };
 pub(crate) use process::from_files;
 pub use process::{CgroupSettings, LogFileSettings, ProcessSettings, User};
+pub use protocol::Protocol;
 
 use self::{
     interpolate::Resolver,
