@@ -3,6 +3,7 @@
 //! The way of a value: `yaml` reads it with its line, `files` unites the files, `section` reads it with its type
 //! and resolves what is interpolated, `settings`, `servers` and `launch` say what it means, `model` holds it.
 
+mod changes;
 mod command;
 mod describe;
 mod described;
@@ -24,6 +25,7 @@ mod tests;
 
 use std::path::PathBuf;
 
+pub use changes::ChangedKeys;
 pub use command::{RunOptions, from_command};
 pub use describe::describe;
 pub use described::{Contradiction, Description};

@@ -131,7 +131,7 @@ pub struct Listen {
 }
 
 /// How a worker is started.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Launch {
     /// An unmodified NeMo Gym server: `PYTHON ENTRYPOINT` in its directory, with its config in the environment.
     NemoGym {
@@ -209,6 +209,10 @@ pub struct ServerSettings {
     pub max_start_failures: u32,
     /// How often a failed slot is tried again; default 300 s.
     pub failed_retry: Duration,
+    /// How long a draining worker may keep its sessions, before they are lost; default 3600 s; `None` (0): for ever.
+    pub drain_timeout: Option<Duration>,
+    /// How many extra workers a replacement may have at a time, old ones that drain among them; default 1.
+    pub max_surge: usize,
 }
 
 /// What a server that describes itself may settle, because the config does not. (Where a setting can be absent, its
@@ -262,6 +266,8 @@ impl Default for ServerSettings {
             restart_backoff_max: Duration::from_secs(60),
             max_start_failures: 10,
             failed_retry: Duration::from_secs(300),
+            drain_timeout: Some(Duration::from_secs(3600)),
+            max_surge: 1,
         }
     }
 }
