@@ -148,9 +148,33 @@ impl ServerConfig {
                     != (old_python, old_directory, old_entrypoint, old_kind_key, old_implementation, old_env)
                     || what_counts(&self.name, global_config) != what_counts(&self.name, old_global_config)
             }
-            (new, old) => new != old,
+            (
+                Launch::Command { argv, directory, env, server_config },
+                Launch::Command {
+                    argv: old_argv,
+                    directory: old_directory,
+                    env: old_env,
+                    server_config: old_server_config,
+                },
+            ) => {
+                // A server of NeMo Gym's kinds gets its block, front and all.
+                let is_gyms = GYM_KINDS.contains(&self.kind.key());
+                let counts = |config| if is_gyms { without_front(config) } else { Value::clone(config) };
+                (argv, directory, env) != (old_argv, old_directory, old_env)
+                    || counts(server_config) != counts(old_server_config)
+            }
+            _ => true,
         }
     }
+}
+
+/// A block without its front address and number of workers.
+fn without_front(block: &Value) -> Value {
+    let mut block = block.clone();
+    if let Some(block) = block.as_object_mut() {
+        block.retain(|key, _| !["host", "port", "num_workers"].contains(&key.as_str()));
+    }
+    block
 }
 
 /// What a NeMo Gym worker of the server `name` can mean of the config of all servers.
@@ -261,6 +285,20 @@ mod tests {
             *python = "other".into();
         }
         assert!(python.starts_otherwise(&old.launch));
+    }
+
+    #[test]
+    fn a_command_is_another_by_its_block_but_not_by_its_front() {
+        let command = |kind, server_config| {
+            let (argv, directory, env) = (vec!["./server".into()], "/".into(), Default::default());
+            let launch = Launch::Command { argv, directory, env, server_config };
+            ServerConfig { kind, launch, ..gym(json!({})) }
+        };
+        let differ = |kind, old, new| command(kind, new).starts_otherwise(&command(kind, old).launch);
+        assert!(!differ(Kind::Resources, json!({"port": 1, "num_workers": 2}), json!({"port": 1, "num_workers": 3})));
+        assert!(differ(Kind::Resources, json!({"steps": 1}), json!({"steps": 2})));
+        assert!(differ(Kind::Generic, json!({"port": 1}), json!({"port": 2})), "its own, of whatever meaning");
+        assert!(command(Kind::Resources, json!({})).starts_otherwise(&gym(json!({})).launch));
     }
 
     #[test]
