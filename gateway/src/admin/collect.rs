@@ -42,7 +42,14 @@ fn read(snapshot: &dyn Snapshot) -> Vec<MetricFamily> {
         family(metrics::WAITING, of_servers(|server| server.waiting)),
         family(metrics::LOST, of_servers(|server| server.sessions_lost)),
         family(metrics::EXPIRED, of_servers(|server| server.sessions_expired)),
-        family(metrics::IN_FLIGHT, of_workers(&servers, |worker| worker.in_flight)),
+        family(metrics::DRAINING, of_servers(ServerSnapshot::draining)),
+        family(metrics::DRAINS_CUT, of_servers(|server| server.drains_cut)),
+        family(metrics::LOST_TO_DRAINS, of_servers(|server| server.sessions_lost_to_drains)),
+        family(metrics::ROLLS, rolls(&servers)),
+        family(
+            metrics::IN_FLIGHT,
+            of_workers(&servers, |worker| worker.sum(worker.in_flight, |other| other.in_flight)),
+        ),
         family(metrics::UP, of_workers(&servers, |worker| u64::from(worker.state == WorkerState::Ready))),
         family(metrics::GENERATION, of_workers(&servers, |worker| u64::from(worker.generation))),
         family(metrics::RESTARTS, of_workers(&servers, |worker| worker.restarts)),
@@ -74,13 +81,25 @@ fn transitions(servers: &[ServerSnapshot]) -> Samples {
     samples
 }
 
+fn rolls(servers: &[ServerSnapshot]) -> Samples {
+    let of = |server: &ServerSnapshot| -> Samples {
+        let labels = |result: &String| vec![server.name.clone(), result.clone()];
+        server.rolls_ended.iter().map(|(result, count)| (labels(result), *count as f64)).collect()
+    };
+    servers.iter().flat_map(of).collect()
+}
+
 /// Only of workers that run.
 fn memory(servers: &[ServerSnapshot]) -> Samples {
     let mut samples = Samples::new();
     for server in servers {
         for worker in &server.workers {
             let labels = vec![server.name.clone(), worker.slot.to_string()];
-            samples.extend(worker.memory_bytes.map(|bytes| (labels, bytes as f64)));
+            let all = worker.others.iter().map(|other| other.memory_bytes).chain([worker.memory_bytes]);
+            let all: Vec<u64> = all.flatten().collect();
+            if !all.is_empty() {
+                samples.push((labels, all.iter().sum::<u64>() as f64));
+            }
         }
     }
     samples
@@ -91,9 +110,11 @@ fn sessions(servers: &[ServerSnapshot]) -> Samples {
     for server in servers {
         for worker in &server.workers {
             let counts = worker.sessions;
-            for (state, count) in
-                [("claimed", counts.claimed), ("open", counts.open), ("ended", counts.ended)]
-            {
+            for (state, count) in [
+                ("claimed", worker.sum(counts.claimed, |other| other.sessions.claimed)),
+                ("open", worker.sum(counts.open, |other| other.sessions.open)),
+                ("ended", worker.sum(counts.ended, |other| other.sessions.ended)),
+            ] {
                 samples
                     .push((vec![server.name.clone(), worker.slot.to_string(), state.into()], count as f64));
             }

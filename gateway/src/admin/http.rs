@@ -4,17 +4,19 @@ use std::sync::Arc;
 
 use axum::{
     Json, Router,
-    extract::{Query, State, rejection::QueryRejection},
-    http::{StatusCode, Uri, header},
+    extract::{FromRequest, Query, Request, State, rejection::QueryRejection},
+    http::{HeaderMap, StatusCode, Uri, header},
     response::{Html, IntoResponse, Response},
-    routing::get,
+    routing::{get, post},
 };
 use prometheus::Registry;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    collect, page,
+    collect,
+    control::{Control, Refused},
+    page,
     snapshot::{SessionQuery, SessionState, Snapshot},
 };
 
@@ -24,11 +26,16 @@ const DEFAULT_LIMIT: usize = 1000;
 #[derive(Clone)]
 struct Admin {
     snapshot: Arc<dyn Snapshot>,
+    control: Arc<dyn Control>,
     registry: Registry,
 }
 
-/// The admin address' routes: `/` (a page), `/metrics`, `/livez`, `/readyz`, `/status`, `/sessions`.
-pub fn router(snapshot: Arc<dyn Snapshot>, registry: Registry) -> Router {
+/// Every route, for those who ask for another.
+const ROUTES: &str = "GET /, /metrics, /livez, /readyz, /status, /sessions, POST /drain, /restart, /reload";
+
+/// The admin address' routes: `/` (a page), `/metrics`, `/livez`, `/readyz`, `/status`, `/sessions`; and what is done by a
+/// POST with a JSON body, but not for a browser: `/drain`, `/restart`, `/reload`.
+pub fn router(snapshot: Arc<dyn Snapshot>, control: Arc<dyn Control>, registry: Registry) -> Router {
     Router::new()
         .route("/", get(root))
         .route("/metrics", get(metrics))
@@ -36,14 +43,84 @@ pub fn router(snapshot: Arc<dyn Snapshot>, registry: Registry) -> Router {
         .route("/readyz", get(readyz))
         .route("/status", get(status))
         .route("/sessions", get(sessions))
+        .route("/drain", post(drain))
+        .route("/restart", post(restart))
+        .route("/reload", post(reload))
         .fallback(async |uri: Uri| {
-            let what = format!("no {}: try /, /metrics, /livez, /readyz, /status, /sessions", uri.path());
+            let what = format!("no {}: try {ROUTES}", uri.path());
             refusal(StatusCode::NOT_FOUND, "not_found", &what)
         })
-        .method_not_allowed_fallback(async || {
-            refusal(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "the admin address takes GET alone")
+        .method_not_allowed_fallback(async |uri: Uri| {
+            let what = format!("not with this method {}: try {ROUTES}", uri.path());
+            refusal(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", &what)
         })
-        .with_state(Admin { snapshot, registry })
+        .with_state(Admin { snapshot, control, registry })
+}
+
+/// The body of a POST. A page of another site can have a browser send one, so a browser's is refused, whatever page it is
+/// of: it says `Origin` or `Sec-Fetch-Site`, or it asks first whether it may send JSON, and hears nothing good.
+struct Order<T>(T);
+
+impl<T: serde::de::DeserializeOwned, S: Send + Sync> FromRequest<S> for Order<T> {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Response> {
+        if is_browsers(request.headers()) {
+            let what =
+                "the admin address takes no orders from a browser: use the gym-gateway command, or curl";
+            return Err(refusal(StatusCode::FORBIDDEN, "from_a_browser", what));
+        }
+        match Json::<T>::from_request(request, state).await {
+            Ok(Json(order)) => Ok(Self(order)),
+            Err(error) => Err(refusal(error.status(), "bad_order", &error.body_text())),
+        }
+    }
+}
+
+fn is_browsers(headers: &HeaderMap) -> bool {
+    ["origin", "sec-fetch-site", "sec-fetch-mode"].iter().any(|name| headers.contains_key(*name))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DrainOrder {
+    server: String,
+    slot: u16,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RestartOrder {
+    server: String,
+    slot: Option<u16>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ReloadOrder {}
+
+async fn drain(State(admin): State<Admin>, Order(order): Order<DrainOrder>) -> Response {
+    let DrainOrder { server, slot } = order;
+    answer(admin.control.drain(&server, slot).map(|()| json!({"server": server, "slot": slot})))
+}
+
+async fn restart(State(admin): State<Admin>, Order(order): Order<RestartOrder>) -> Response {
+    answer(admin.control.restart(&order.server, order.slot))
+}
+
+async fn reload(State(admin): State<Admin>, Order(_): Order<ReloadOrder>) -> Response {
+    answer(admin.control.reload().await)
+}
+
+fn answer<T: serde::Serialize>(done: Result<T, Refused>) -> Response {
+    match done {
+        Ok(done) => Json(done).into_response(),
+        Err(refused) => {
+            let (status, code) = refused.code();
+            let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+            refusal(status, code, &refused.to_string())
+        }
+    }
 }
 
 fn refusal(status: StatusCode, code: &str, detail: &str) -> Response {

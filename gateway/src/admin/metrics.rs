@@ -58,20 +58,25 @@ mod docs {
     pub(crate) const BUFFERED: MetricDoc = doc("gym_gateway_buffered_bytes", Gauge, &[], "Bytes of request bodies held in memory.");
     pub(crate) const CONNECTIONS: MetricDoc = doc("gym_gateway_client_connections", Gauge, SERVER, "Connections of clients.");
     pub(crate) const WAITING: MetricDoc = doc("gym_gateway_requests_waiting", Gauge, SERVER, "Requests that wait for a ready worker.");
-    pub(crate) const IN_FLIGHT: MetricDoc = doc("gym_gateway_requests_in_flight", Gauge, SLOT, "Requests that a worker has and that are not done.");
+    pub(crate) const IN_FLIGHT: MetricDoc = doc("gym_gateway_requests_in_flight", Gauge, SLOT, "Requests that the slot's workers have and that are not done.");
     pub(crate) const REQUESTS: MetricDoc = doc("gym_gateway_requests_total", Counter, &["server", "slot", "route", "status"], "Requests answered, by route class and status code; the slot is empty if no worker had it, the status 499 if the client left before the reply.");
     pub(crate) const DURATION: MetricDoc = doc("gym_gateway_request_duration_seconds", Buckets, &["server", "route"], "From a request's head to its reply's last byte.");
     pub(crate) const REFUSALS: MetricDoc = doc("gym_gateway_refusals_total", Counter, &["server", "code"], "Replies of the gateway's own, by the code in their body.");
-    pub(crate) const SESSIONS: MetricDoc = doc("gym_gateway_sessions", Gauge, &["server", "slot", "state"], "Sessions that a worker owns: claimed, open or ended.");
+    pub(crate) const SESSIONS: MetricDoc = doc("gym_gateway_sessions", Gauge, &["server", "slot", "state"], "Sessions that the slot's workers own: claimed, open or ended.");
     pub(crate) const LOST: MetricDoc = doc("gym_gateway_sessions_lost_total", Counter, SERVER, "Sessions lost: by their owner's exit, or expired.");
     pub(crate) const EXPIRED: MetricDoc = doc("gym_gateway_sessions_expired_total", Counter, SERVER, "Of the lost sessions, those that were open and idle for too long.");
+    pub(crate) const DRAINING: MetricDoc = doc("gym_gateway_workers_draining", Gauge, SERVER, "Workers that keep their sessions and get no new ones.");
+    pub(crate) const DRAINS_CUT: MetricDoc = doc("gym_gateway_drains_cut_total", Counter, SERVER, "Drains that took drain_timeout_seconds, with something left.");
+    pub(crate) const LOST_TO_DRAINS: MetricDoc = doc("gym_gateway_sessions_lost_to_drains_total", Counter, SERVER, "Of the lost sessions, those that were left at the end of a drain's time.");
+    pub(crate) const ROLLS: MetricDoc = doc("gym_gateway_rolling_restarts_total", Counter, &["server", "result"], "Rolling restarts that are over: done, failed (a new worker did not start, or died soon), called_off.");
+    pub(crate) const RELOADS: MetricDoc = doc("gym_gateway_reloads_total", Counter, &["result"], "Reloads of the config: applied, failed (in part), refused (nothing changed).");
     pub(crate) const UP: MetricDoc = doc("gym_gateway_worker_up", Gauge, SLOT, "1 while the slot's worker is ready, else 0.");
-    pub(crate) const GENERATION: MetricDoc = doc("gym_gateway_worker_generation", Gauge, SLOT, "How many processes the slot has had.");
+    pub(crate) const GENERATION: MetricDoc = doc("gym_gateway_worker_generation", Gauge, SLOT, "Which of the slot's processes it goes by, counted from 1.");
     pub(crate) const RESTARTS: MetricDoc = doc("gym_gateway_worker_restarts_total", Counter, SLOT, "Processes started after the slot's first one.");
     pub(crate) const OOM_KILLS: MetricDoc = doc("gym_gateway_worker_oom_kills_total", Counter, SLOT, "Processes of the slot that the kernel killed because the memory of their cgroup (`cgroup.memory_max`) had run out.");
-    pub(crate) const TRANSITIONS: MetricDoc = doc("gym_gateway_worker_transitions_total", Counter, &["server", "slot", "to"], "How often the slot came into a state: starting, ready, draining, exited (asked to), died (unasked, or not ready in time), backoff, failed, stopped.");
-    pub(crate) const MEMORY: MetricDoc = doc("gym_gateway_worker_resident_memory_bytes", Gauge, SLOT, "Resident memory of the worker's process group, while it runs.");
-    pub(crate) const STARTED: MetricDoc = doc("gym_gateway_worker_start_time_seconds", Gauge, SLOT, "When the slot's newest process was started, in seconds since 1970.");
+    pub(crate) const TRANSITIONS: MetricDoc = doc("gym_gateway_worker_transitions_total", Counter, &["server", "slot", "to"], "How often the slot came into a state: starting, ready, draining, exited (asked to), died (unasked, or not ready in time), backoff, failed, stopped, drained.");
+    pub(crate) const MEMORY: MetricDoc = doc("gym_gateway_worker_resident_memory_bytes", Gauge, SLOT, "Resident memory of the process groups of the slot's workers, while they run.");
+    pub(crate) const STARTED: MetricDoc = doc("gym_gateway_worker_start_time_seconds", Gauge, SLOT, "When the process that the slot goes by was started, in seconds since 1970.");
 }
 pub(crate) use docs::*;
 
@@ -88,6 +93,11 @@ pub const METRICS: &[MetricDoc] = &[
     SESSIONS,
     LOST,
     EXPIRED,
+    DRAINING,
+    DRAINS_CUT,
+    LOST_TO_DRAINS,
+    ROLLS,
+    RELOADS,
     UP,
     GENERATION,
     RESTARTS,
@@ -126,6 +136,7 @@ pub struct RequestMetrics {
     requests: IntCounterVec,
     duration: HistogramVec,
     refusals: IntCounterVec,
+    reloads: IntCounterVec,
 }
 
 impl RequestMetrics {
@@ -140,10 +151,12 @@ impl RequestMetrics {
             requests: IntCounterVec::new(opts(REQUESTS), REQUESTS.labels)?,
             duration: HistogramVec::new(duration, DURATION.labels)?,
             refusals: IntCounterVec::new(opts(REFUSALS), REFUSALS.labels)?,
+            reloads: IntCounterVec::new(opts(RELOADS), RELOADS.labels)?,
         };
         registry.register(Box::new(metrics.requests.clone()))?;
         registry.register(Box::new(metrics.duration.clone()))?;
         registry.register(Box::new(metrics.refusals.clone()))?;
+        registry.register(Box::new(metrics.reloads.clone()))?;
         Ok(metrics)
     }
 
@@ -156,6 +169,11 @@ impl RequestMetrics {
     /// The histogram of durations with these labels.
     pub fn duration(&self, server: &str, route: &str) -> Histogram {
         self.duration.with_label_values(&[server, route])
+    }
+
+    /// Counts one reload of the config.
+    pub fn reloaded(&self, result: &str) {
+        self.reloads.with_label_values(&[result]).inc();
     }
 
     /// Counts one reply of the gateway's own.

@@ -1,10 +1,13 @@
-//! The admin address: metrics, health, status, sessions, a page; and the client that asks it.
+//! The admin address: metrics, health, status, sessions, a page, and what can be done; and the client that asks it.
 
 pub mod client;
 mod collect;
+mod control;
 mod http;
 mod metrics;
+pub mod orders;
 mod page;
+mod show;
 mod snapshot;
 mod text;
 
@@ -12,10 +15,11 @@ mod text;
 mod tests;
 
 pub use self::{
+    control::{Control, Refused, Reloaded},
     http::router,
     metrics::{METRICS, MetricDoc, MetricKind, RequestMetrics, metrics_markdown},
     snapshot::{
-        FailureSnapshot, GatewaySnapshot, ServerSnapshot, SessionCounts, SessionQuery, SessionSnapshot,
-        SessionState, Snapshot, WorkerSnapshot, WorkerState,
+        DrainSnapshot, FailureSnapshot, GatewaySnapshot, OtherSnapshot, RollSnapshot, ServerSnapshot,
+        SessionCounts, SessionQuery, SessionSnapshot, SessionState, Snapshot, WorkerSnapshot, WorkerState,
     },
 };

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{
-    snapshot::{GatewaySnapshot, ServerSnapshot, WorkerSnapshot},
+    snapshot::{GatewaySnapshot, OtherSnapshot, ServerSnapshot, WorkerSnapshot},
     text::{duration, size},
 };
 
@@ -14,7 +14,7 @@ const STYLE: &str = "body{font:15px/1.4 system-ui,sans-serif;margin:2em;color:#2
 h2{margin:1.5em 0 .3em}table{border-collapse:collapse}\
 th,td{padding:.25em .8em;text-align:right;border-bottom:1px solid #ddd}\
 th{font-weight:600}td.t,th.t{text-align:left}\
-.ready{color:#17733b}.starting,.draining,.exited,.backoff{color:#8a6100}.died,.failed,.stopped{color:#a11}";
+.ready{color:#17733b}.starting,.draining,.exited,.backoff,.drained{color:#8a6100}.died,.failed,.stopped{color:#a11}";
 
 const HEADINGS: &str = "<tr><th>slot<th>generation<th class=t>state<th>pid<th>restarts<th>claimed<th>open<th>ended\
 <th>in flight<th>memory<th class=t>address<th class=t>last exit";
@@ -55,6 +55,9 @@ fn write_page(out: &mut String, gateway: &GatewaySnapshot, servers: &[ServerSnap
         )?;
         for worker in &server.workers {
             write_row(out, worker)?;
+            for other in &worker.others {
+                write_other(out, other)?;
+            }
         }
         out.push_str("</table>");
     }
@@ -78,6 +81,25 @@ fn write_row(out: &mut String, worker: &WorkerSnapshot) -> std::fmt::Result {
         worker.memory_bytes.map(size).unwrap_or_default(),
         escaped(worker.address.as_deref().unwrap_or_default()),
         escaped(worker.last_exit.as_deref().unwrap_or_default()),
+    )
+}
+
+/// A slot's other worker: one that is to take over, or drains.
+fn write_other(out: &mut String, other: &OtherSnapshot) -> std::fmt::Result {
+    let state = other.state;
+    let pid = other.pid.map(|pid| pid.to_string()).unwrap_or_default();
+    let reason = other.drain.as_ref().map(|drain| drain.reason.as_str()).unwrap_or_default();
+    write!(
+        out,
+        "<tr><td><td>{}<td class=\"t {state}\">{state}<td>{pid}<td><td>{}<td>{}<td>{}<td>{}<td>{}<td class=t>{}<td class=t>{}",
+        other.generation,
+        other.sessions.claimed,
+        other.sessions.open,
+        other.sessions.ended,
+        other.in_flight,
+        other.memory_bytes.map(size).unwrap_or_default(),
+        escaped(other.address.as_deref().unwrap_or_default()),
+        escaped(reason),
     )
 }
 

@@ -64,8 +64,41 @@ pub struct ServerSnapshot {
     pub sessions_expired: u64,
     /// Lost sessions that are still answered with 410.
     pub lost_remembered: u64,
+    /// Drains since the start that took `drain_timeout_seconds`, with something left.
+    pub drains_cut: u64,
+    /// Of `sessions_lost`: those that were left then.
+    pub sessions_lost_to_drains: u64,
+    /// It was taken out of the config: its workers drain, then its front is closed.
+    pub removed: bool,
+    /// The newest rolling restart.
+    pub roll: Option<RollSnapshot>,
+    /// How many rolling restarts ended, by how: `done`, `failed`, `called_off`.
+    pub rolls_ended: BTreeMap<String, u64>,
     /// One for each slot.
     pub workers: Vec<WorkerSnapshot>,
+}
+
+/// A rolling restart.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RollSnapshot {
+    /// Counts the server's rolling restarts, from 1.
+    pub number: u64,
+    /// Why it was begun.
+    pub reason: String,
+    /// `rolling`, `done`, `failed` or `called_off`.
+    pub state: String,
+    /// The slots that it goes through.
+    pub slots: Vec<u16>,
+    /// Those that have a new worker.
+    pub replaced: Vec<u16>,
+    /// Those that were drained by hand meanwhile, and stay empty.
+    pub skipped: Vec<u16>,
+    /// Why it failed.
+    pub failure: Option<String>,
+    /// When it was begun: seconds since 1970.
+    pub started_unix: u64,
+    /// When it was over.
+    pub ended_unix: Option<u64>,
 }
 
 impl ServerSnapshot {
@@ -73,14 +106,57 @@ impl ServerSnapshot {
     pub fn ready(&self) -> usize {
         self.workers.iter().filter(|worker| worker.state == WorkerState::Ready).count()
     }
+
+    /// How many workers keep their sessions and get no new ones.
+    pub fn draining(&self) -> u64 {
+        let states = |worker: &WorkerSnapshot| {
+            let others = worker.others.iter().map(|other| other.state);
+            others.chain([worker.state]).filter(|state| *state == WorkerState::Draining).count()
+        };
+        self.workers.iter().map(states).sum::<usize>() as u64
+    }
 }
 
-/// A slot and its newest worker.
+/// A worker's drain.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DrainSnapshot {
+    /// Why it drains.
+    pub reason: String,
+    /// For how long it has, in seconds.
+    pub since_seconds: f64,
+    /// In how many seconds what is left is lost; null: never.
+    pub left_seconds: Option<f64>,
+}
+
+/// A slot's worker that is not the one which the slot goes by: it is to take over, or drains.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct OtherSnapshot {
+    /// Which of the slot's processes.
+    pub generation: u32,
+    /// `starting` or `draining`.
+    pub state: WorkerState,
+    /// Its process ID, while it runs.
+    pub pid: Option<i32>,
+    /// Where it listens.
+    pub address: Option<String>,
+    /// When it was started: seconds since 1970.
+    pub started_unix: u64,
+    /// Requests in flight.
+    pub in_flight: u64,
+    /// The sessions that it owns.
+    pub sessions: SessionCounts,
+    /// Resident memory of its process group.
+    pub memory_bytes: Option<u64>,
+    /// Its drain.
+    pub drain: Option<DrainSnapshot>,
+}
+
+/// A slot and the worker that it goes by.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WorkerSnapshot {
     /// The slot, from 0.
     pub slot: u16,
-    /// The newest process of the slot, from 1; 0 before the first.
+    /// The process that the slot goes by, from 1; 0 before the first. The newest, but for one that is to take over.
     pub generation: u32,
     /// What it is doing.
     pub state: WorkerState,
@@ -93,7 +169,7 @@ pub struct WorkerSnapshot {
     /// Processes that the kernel killed because the memory of their cgroup had run out.
     #[serde(default)]
     pub oom_kills: u64,
-    /// When the newest process was started: seconds since 1970; 0 before the first.
+    /// When that process was started: seconds since 1970; 0 before the first.
     pub started_unix: u64,
     /// Requests in flight.
     pub in_flight: u64,
@@ -109,6 +185,17 @@ pub struct WorkerSnapshot {
     pub last_exit: Option<String>,
     /// The slot's last failure; one that was overcome stays.
     pub last_failure: Option<FailureSnapshot>,
+    /// Its drain.
+    pub drain: Option<DrainSnapshot>,
+    /// The slot's other living workers. What is counted above does not count theirs.
+    pub others: Vec<OtherSnapshot>,
+}
+
+impl WorkerSnapshot {
+    /// The sum over all living workers of the slot.
+    pub fn sum(&self, own: u64, others: fn(&OtherSnapshot) -> u64) -> u64 {
+        own + self.others.iter().map(others).sum::<u64>()
+    }
 }
 
 /// A slot's last failure: of a start, or of a ready worker that died.

@@ -10,12 +10,15 @@ use prometheus::{Registry, proto::MetricFamily};
 use serde_json::{Value, json};
 
 use super::{
-    FailureSnapshot, GatewaySnapshot, METRICS, RequestMetrics, ServerSnapshot, SessionCounts, SessionQuery,
-    SessionSnapshot, SessionState, Snapshot, WorkerSnapshot, WorkerState,
+    DrainSnapshot, FailureSnapshot, GatewaySnapshot, METRICS, OtherSnapshot, RequestMetrics, RollSnapshot,
+    ServerSnapshot, SessionCounts, SessionQuery, SessionSnapshot, SessionState, Snapshot, WorkerSnapshot,
+    WorkerState,
     client::{self, SessionsQuery},
     collect, metrics_markdown, router,
 };
 use crate::workers::SlotState;
+
+mod orders;
 
 #[derive(Clone)]
 struct Fake {
@@ -85,6 +88,23 @@ fn fake() -> Fake {
             output: vec!["loading".into()],
             advice: "see dmesg".into(),
         }),
+        drain: None,
+        others: Vec::new(),
+    };
+    let draining = OtherSnapshot {
+        generation: 2,
+        state: WorkerState::Draining,
+        pid: Some(4141),
+        address: Some("unix:/run/v.sock".into()),
+        started_unix: 1_600_000_000,
+        in_flight: 1,
+        sessions: SessionCounts { claimed: 0, open: 2, ended: 3 },
+        memory_bytes: Some(100 << 20),
+        drain: Some(DrainSnapshot {
+            reason: "worker 0.3 has taken over: new <code>".into(),
+            since_seconds: 125.0,
+            left_seconds: Some(3475.0),
+        }),
     };
     let server = ServerSnapshot {
         name: "counter".into(),
@@ -100,7 +120,23 @@ fn fake() -> Fake {
         sessions_lost: 13,
         sessions_expired: 3,
         lost_remembered: 4,
-        workers: vec![worker(0, WorkerState::Ready), worker(1, WorkerState::Failed)],
+        drains_cut: 5,
+        sessions_lost_to_drains: 6,
+        removed: false,
+        roll: Some(RollSnapshot {
+            number: 3,
+            reason: "new code".into(),
+            state: "rolling".into(),
+            slots: vec![0, 1],
+            replaced: vec![0],
+            started_unix: at_unix,
+            ..RollSnapshot::default()
+        }),
+        rolls_ended: [("done".into(), 2), ("failed".into(), 1), ("called_off".into(), 0)].into(),
+        workers: vec![
+            WorkerSnapshot { others: vec![draining], ..worker(0, WorkerState::Ready) },
+            worker(1, WorkerState::Failed),
+        ],
     };
     let gateway = GatewaySnapshot {
         version: "1.2.3".into(),
@@ -119,6 +155,7 @@ fn populated() -> Registry {
     metrics.requests("counter", None, "verify", 503).inc();
     metrics.duration("counter", "verify").observe(0.2);
     metrics.refused("counter", "no_worker");
+    metrics.reloaded("applied");
     registry
 }
 
@@ -126,7 +163,7 @@ fn populated() -> Registry {
 async fn serve(fake: Fake) -> SocketAddr {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let router = router(Arc::new(fake), populated());
+    let router = router(Arc::new(fake), Arc::new(orders::Orders::default()), populated());
     tokio::spawn(async move { axum::serve(listener, router).await });
     address
 }
@@ -210,7 +247,15 @@ async fn metrics_are_text_with_what_was_counted_and_what_is_read() {
         "gym_gateway_worker_transitions_total{server=\"counter\",slot=\"1\",to=\"failed\"} 4",
         "gym_gateway_worker_resident_memory_bytes{server=\"counter\",slot=\"1\"} 314572800",
         "gym_gateway_worker_start_time_seconds{server=\"counter\",slot=\"0\"} 1700000000",
-        "gym_gateway_sessions{server=\"counter\",slot=\"0\",state=\"open\"} 5",
+        "gym_gateway_sessions{server=\"counter\",slot=\"0\",state=\"open\"} 7",
+        "gym_gateway_sessions{server=\"counter\",slot=\"1\",state=\"open\"} 5",
+        "gym_gateway_requests_in_flight{server=\"counter\",slot=\"0\"} 8",
+        "gym_gateway_worker_resident_memory_bytes{server=\"counter\",slot=\"0\"} 419430400",
+        "gym_gateway_workers_draining{server=\"counter\"} 1",
+        "gym_gateway_drains_cut_total{server=\"counter\"} 5",
+        "gym_gateway_sessions_lost_to_drains_total{server=\"counter\"} 6",
+        "gym_gateway_rolling_restarts_total{server=\"counter\",result=\"failed\"} 1",
+        "gym_gateway_reloads_total{result=\"applied\"} 1",
         "gym_gateway_sessions_lost_total{server=\"counter\"} 13",
         "gym_gateway_requests_waiting{server=\"counter\"} 11",
         "# TYPE gym_gateway_sessions_expired_total counter",
@@ -242,16 +287,20 @@ async fn status_tells_everything_as_json() {
         "slot": 1, "generation": 3, "state": "failed", "pid": 4242, "address": "unix:/run/w.sock", "restarts": 2, "oom_kills": 1,
         "started_unix": 1_700_000_000, "in_flight": 7, "sessions": {"claimed": 1, "open": 5, "ended": 9},
         "memory_bytes": 300 << 20,
-        "transitions": {"backoff": 4, "died": 4, "draining": 4, "exited": 4, "failed": 4, "ready": 4, "starting": 4, "stopped": 4},
+        "transitions": {"backoff": 4, "died": 4, "drained": 4, "draining": 4, "exited": 4, "failed": 4, "ready": 4, "starting": 4, "stopped": 4},
         "failures_in_a_row": 6, "last_exit": "killed by <SIGKILL>\nmore",
         "last_failure": {
             "generation": 2, "at_unix": body["servers"][0]["workers"][1]["last_failure"]["at_unix"], "phase": "listen",
             "seconds": {"listen": 1.5, "spawn": 0.25}, "reason": "killed by <SIGKILL>\nmore",
             "exit": "was killed by SIGKILL", "command": "./server (in /)", "output": ["loading"], "advice": "see dmesg",
         },
+        "drain": null, "others": [],
     });
     assert_eq!(body["servers"][0]["workers"][1], worker);
     assert_eq!(body["servers"][0]["waiting"], 11);
+    let other = &body["servers"][0]["workers"][0]["others"][0];
+    assert_eq!((&other["generation"], &other["drain"]["left_seconds"]), (&json!(2), &json!(3475.0)));
+    assert_eq!(body["servers"][0]["roll"]["replaced"], json!([0]));
 }
 
 #[tokio::test]
@@ -273,6 +322,7 @@ async fn sessions_are_shortened_filtered_and_limited() {
         ("/sessions?sate=open", 400, "bad_query"),
         ("/sessions?server=none", 404, "unknown_server"),
         ("/nothing", 404, "not_found"),
+        ("/drain", 405, "method_not_allowed"),
     ] {
         let (seen, body) = get_json(address, path).await;
         assert_eq!((seen, body["code"].as_str()), (status, Some(code)), "{path}: {body}");
@@ -285,6 +335,7 @@ async fn the_page_shows_workers_and_loads_nothing() {
     assert_eq!((status, kind.as_str()), (200, "text/html; charset=utf-8"));
     assert!(body.contains("1 of 2 workers ready"), "{body}");
     assert!(body.contains("killed by &lt;SIGKILL&gt;"), "{body}");
+    assert!(body.contains("has taken over: new &lt;code&gt;"), "{body}");
     assert!(!body.contains("http:") && !body.contains("src="), "{body}");
 }
 
@@ -308,9 +359,12 @@ async fn the_commands_print_tables_and_json() {
 
 counter (resources) on 127.0.0.1:8000: 1 of 2 workers ready, 11 waiting, 12 connections, 13 sessions lost
 session cookie Counter___counter; sessions also started by /begin; sessions also ended by /finish, /give_up
-slot  gen  state   pid   claimed  open  ended  in flight  memory   restarts
-0     3    ready   4242  1        5     9      7          300 MiB  2
-1     3    failed  4242  1        5     9      7          300 MiB  2
+slot  gen  state     pid   claimed  open  ended  in flight  memory   restarts
+0     3    ready     4242  1        5     9      7          300 MiB  2
+      2    draining  4141  0        2     3      1          100 MiB
+1     3    failed    4242  1        5     9      7          300 MiB  2
+rolling restart (new code) begun 3 h 0 min ago: 1 of 2 slots have a new worker
+slot 0, generation 2 drains for 2 min 5 s, at most 57 min 55 s more: worker 0.3 has taken over: new <code>
 slot 0, last failure: generation 2, 3 h 0 min ago, listen: killed by <SIGKILL>
 slot 1, last failure: generation 2, 3 h 0 min ago, listen: killed by <SIGKILL>
   6 in a row; what to do: see dmesg"

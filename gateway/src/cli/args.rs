@@ -69,6 +69,38 @@ pub(super) enum Command {
         #[arg(long)]
         full: bool,
     },
+    /// Let a worker keep its sessions and get no new ones, until its slot is empty
+    ///
+    /// The slot stays empty until it is restarted. What is left after `drain_timeout_seconds` is lost. Says what is left,
+    /// and waits; the drain goes on if the command is ended.
+    Drain {
+        /// The worker's server and slot, as counter/2
+        #[arg(value_name = "SERVER/SLOT", value_parser = target)]
+        target: Target,
+        #[command(flatten)]
+        order: OrderOptions,
+    },
+    /// Replace a server's workers one by one: each new one is ready before the old one drains
+    ///
+    /// A new worker that does not start stops it, and the rest stays as it was. Waits until the last new worker is ready;
+    /// the rolling restart goes on if the command is ended.
+    Restart {
+        /// The server's name
+        server: String,
+        /// Only this slot, which may be empty since it was drained
+        #[arg(long)]
+        slot: Option<u16>,
+        #[command(flatten)]
+        order: OrderOptions,
+    },
+    /// Have a gateway that was started by `serve` read its files again, and apply what has changed
+    ///
+    /// The same as SIGHUP, and tells what it came to. Exit codes: 0 applied, 1 something could not be done, 2 the files are
+    /// not valid: nothing has changed.
+    Reload {
+        #[command(flatten)]
+        admin: AdminOptions,
+    },
     /// Check that a running resources server, Python or Rust, keeps the contract of episode sessions
     ///
     /// Seeds, verifies and closes sessions of its own: repeatedly, for the wrong episode, too late, and without the
@@ -216,6 +248,28 @@ pub(super) struct AdminOptions {
     /// JSON instead of a table
     #[arg(long)]
     pub(super) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct OrderOptions {
+    #[command(flatten)]
+    pub(super) admin: AdminOptions,
+    /// Begin it, and do not wait for its end
+    #[arg(long)]
+    pub(super) no_wait: bool,
+}
+
+/// A slot of a server.
+#[derive(Clone, Debug)]
+pub(super) struct Target {
+    pub(super) server: String,
+    pub(super) slot: u16,
+}
+
+fn target(text: &str) -> Result<Target, String> {
+    let (server, slot) = text.rsplit_once('/').ok_or("expected SERVER/SLOT, such as counter/2")?;
+    let slot = slot.parse().map_err(|_| format!("{slot:?} is no slot: a number from 0"))?;
+    Ok(Target { server: server.into(), slot })
 }
 
 #[derive(Clone, Copy, Debug, Args)]

@@ -46,7 +46,11 @@ pub(super) fn settle(
     })
 }
 
-async fn settle_all(
+/// Asks and settles, until `stop`.
+///
+/// # Errors
+/// What is wrong with the first that cannot be started as it is.
+pub(super) async fn settle_all(
     servers: &mut [ServerConfig],
     binary: &Path,
     stop: &CancellationToken,

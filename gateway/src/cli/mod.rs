@@ -3,10 +3,12 @@
 mod args;
 mod check;
 mod conform;
+mod control;
 mod describe;
 mod logging;
 mod plant;
 mod reap;
+mod reload;
 mod serve;
 mod snapshot;
 mod stop;
@@ -19,7 +21,8 @@ use clap::Parser;
 
 use self::args::{Cli, Command};
 use crate::{
-    admin, config,
+    admin::{self, client::ClientError, orders::Waiting},
+    config,
     config::{ErrorList, RunOptions},
     keeper,
 };
@@ -32,11 +35,11 @@ pub fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Serve { files, log } => with_config(config::load(&files), |config| {
             logging::start(log.log_format);
-            serve::serve(config)
+            serve::serve(config, Some(files))
         }),
         Command::Run { run, log } => with_config(config::from_command(run_options(*run)), |config| {
             logging::start(log.log_format);
-            serve::serve(config)
+            serve::serve(config, None)
         }),
         Command::Check { files, ask } => {
             with_config(config::load(&files), |config| {
@@ -57,6 +60,13 @@ pub fn main() -> ExitCode {
             let query = admin::client::SessionsQuery { server, state, limit, full };
             said(admin::client::sessions(&admin.admin, &query, admin.json))
         }
+        Command::Drain { target, order } => {
+            ordered(&order, |waiting| admin::orders::drain(waiting, &target.server, target.slot))
+        }
+        Command::Restart { server, slot, order } => {
+            ordered(&order, |waiting| admin::orders::restart(waiting, &server, slot))
+        }
+        Command::Reload { admin } => done(admin::orders::reload(&admin.admin, admin.json)),
         Command::Conform(args) => conform::conform(&args),
         Command::Tasks(args) => tasks::tasks(&args),
         Command::Keeper => keeper::run_keeper(),
@@ -91,6 +101,27 @@ fn with_config(
             }
             ExitCode::from(BAD_CONFIG)
         }
+    }
+}
+
+/// Has something done by a running gateway, and tells how it goes as it goes.
+fn ordered(
+    options: &args::OrderOptions,
+    order: impl FnOnce(Waiting<'_>) -> Result<String, ClientError>,
+) -> ExitCode {
+    // Nobody has to listen: the end is told by the exit code.
+    let mut tell = |line: &str| _ = writeln!(std::io::stdout(), "{line}");
+    let args::AdminOptions { admin, json } = &options.admin;
+    done(order(Waiting { admin, json: *json, wait: !options.no_wait, tell: &mut tell }))
+}
+
+fn done(result: Result<String, ClientError>) -> ExitCode {
+    match result {
+        Err(error @ ClientError::InvalidConfig { .. }) => {
+            eprintln!("gym-gateway: {error}");
+            ExitCode::from(BAD_CONFIG)
+        }
+        result => said(result),
     }
 }
 

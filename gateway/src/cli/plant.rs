@@ -1,4 +1,4 @@
-//! Everything that runs: the servers, what is shared, the supervisors of their workers.
+//! Everything that runs: the servers with their workers, and what they share.
 
 use std::{
     path::PathBuf,
@@ -6,64 +6,163 @@ use std::{
     time::{Duration, Instant},
 };
 
+use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use http::HeaderMap;
 use pingora::{
     server::{ListenFds, ShutdownWatch},
     services::Service,
 };
-use tokio::task::JoinSet;
+use tokio::{
+    sync::{mpsc, oneshot},
+    task::JoinSet,
+};
 use tokio_util::sync::CancellationToken;
 
+use super::{reload, stop::hangups};
 use crate::{
-    admin::RequestMetrics,
+    admin::{Refused, Reloaded, RequestMetrics},
     config::{Config, GatewaySettings, ServerConfig},
-    proxy::{Budget, Clock, Observer, Places, ServerState, Shared, Stop},
+    proxy::{Budget, Clock, Observer, Opener, Places, ServerState, Shared, Stop},
     systemd::{self, Watchdog},
     worker_id::WorkerId,
-    workers::{ExitReport, Supervisor, Worker, WorkerEvents, WorkerSet, ask},
+    workers::{ExitReport, Held, Supervisor, Worker, WorkerEvents, ask},
 };
 
 /// How often sessions that are due are forgotten.
 const EXPIRE_EVERY: Duration = Duration::from_millis(250);
 
+/// One server and its workers.
+pub(super) struct Unit {
+    pub(super) state: Arc<ServerState>,
+    /// What it was added as.
+    config: Arc<ServerConfig>,
+    supervisor: OnceLock<Supervisor>,
+}
+
+impl Unit {
+    /// Its workers' supervisor; none before they were started.
+    pub(super) fn supervisor(&self) -> Option<&Supervisor> {
+        self.supervisor.get()
+    }
+
+    /// Its config as it is now.
+    pub(super) fn config(&self) -> Arc<ServerConfig> {
+        self.supervisor().map_or_else(|| self.config.clone(), Supervisor::config)
+    }
+}
+
 /// The gateway's parts.
 pub(super) struct Plant {
-    pub(super) gateway: Arc<GatewaySettings>,
-    pub(super) servers: Vec<Arc<ServerState>>,
+    pub(super) gateway: ArcSwap<GatewaySettings>,
     pub(super) shared: Arc<Shared>,
-    supervisors: OnceLock<Vec<Supervisor>>,
+    pub(super) metrics: RequestMetrics,
+    /// What a reload reads; `None`: there are no files.
+    pub(super) files: Option<Vec<PathBuf>>,
+    pub(super) binary: PathBuf,
+    /// In the order of the config; those that were removed stay until their workers are gone.
+    units: ArcSwap<Vec<Arc<Unit>>>,
+    next_index: Mutex<usize>,
+    pub(super) opener: OnceLock<Opener>,
+    reloads: mpsc::UnboundedSender<ReloadOrder>,
+    /// Held by a reload, and by the stop once it ends workers.
+    pub(super) changing: tokio::sync::Mutex<()>,
     failure: Mutex<Option<String>>,
     /// Cancelled when the start has failed.
     pub(super) failed: CancellationToken,
 }
 
+/// A reload that somebody waits for.
+type ReloadOrder = oneshot::Sender<Result<Reloaded, Refused>>;
+
 impl Plant {
     /// Puts the parts together; nothing runs yet.
-    pub(super) fn new(config: Config, metrics: RequestMetrics) -> Arc<Self> {
+    pub(super) fn new(
+        config: Config,
+        files: Option<Vec<PathBuf>>,
+        metrics: RequestMetrics,
+        binary: PathBuf,
+    ) -> (Arc<Self>, Workers) {
         let shared = Shared {
             clock: Clock::start(),
             budget: Budget::new(config.gateway.max_buffered_bytes),
-            observer: Observer::new(metrics, config.gateway.access_log),
+            observer: Observer::new(metrics.clone(), config.gateway.access_log),
             stop: Stop::default(),
             places: Places::for_open_files(),
+            servers: ArcSwap::default(),
         };
-        let state = |(index, server): (usize, ServerConfig)| {
-            Arc::new(ServerState::new(index, Arc::new(server), Arc::new(WorkerSet::default())))
-        };
-        Arc::new(Self {
-            servers: config.servers.into_iter().enumerate().map(state).collect(),
-            gateway: Arc::new(config.gateway),
+        let (reloads, orders) = mpsc::unbounded_channel();
+        let plant = Arc::new(Self {
+            gateway: ArcSwap::from_pointee(config.gateway),
             shared: Arc::new(shared),
-            supervisors: OnceLock::new(),
+            metrics,
+            files,
+            binary,
+            units: ArcSwap::default(),
+            next_index: Mutex::new(0),
+            opener: OnceLock::new(),
+            reloads,
+            changing: tokio::sync::Mutex::default(),
             failure: Mutex::new(None),
             failed: CancellationToken::new(),
-        })
+        });
+        plant.set_units(config.servers.into_iter().map(|server| plant.unit(server)).collect());
+        let workers = Workers { plant: plant.clone(), orders };
+        (plant, workers)
     }
 
-    /// The supervisors; none before the workers were started.
-    pub(super) fn supervisors(&self) -> &[Supervisor] {
-        self.supervisors.get().map_or(&[], Vec::as_slice)
+    /// A server that does not run yet.
+    pub(super) fn unit(&self, config: ServerConfig) -> Arc<Unit> {
+        let mut next = self.next_index.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = Arc::new(ServerState::new(*next, &config));
+        *next += 1;
+        Arc::new(Unit { state, config: Arc::new(config), supervisor: OnceLock::new() })
+    }
+
+    /// The servers, in the order of the config.
+    pub(super) fn units(&self) -> Arc<Vec<Arc<Unit>>> {
+        self.units.load_full()
+    }
+
+    /// Their names.
+    fn names(&self) -> String {
+        self.units().iter().map(|unit| &*unit.state.name).collect::<Vec<_>>().join(",")
+    }
+
+    /// What a service manager is told that the gateway does.
+    pub(super) fn serving(&self) -> String {
+        format!("serving {}", self.names())
+    }
+
+    pub(super) fn set_units(&self, units: Vec<Arc<Unit>>) {
+        let states = units.iter().map(|unit| unit.state.clone()).collect();
+        self.shared.servers.store(Arc::new(states));
+        self.units.store(Arc::new(units));
+    }
+
+    /// Starts a server's workers; to be called on the runtime that they are looked after by.
+    pub(super) fn start_workers(&self, unit: &Unit) -> Result<(), String> {
+        let events = Arc::new(Events { server: unit.state.clone(), clock: self.shared.clock });
+        let workers = unit.state.workers.clone();
+        let supervisor = Supervisor::start(
+            unit.config.clone(),
+            &self.gateway.load(),
+            workers,
+            events,
+            self.binary.clone(),
+        )
+        .map_err(|error| format!("server {}: {error}", unit.state.name))?;
+        // It is done once.
+        let _ = unit.supervisor.set(supervisor);
+        Ok(())
+    }
+
+    /// Reads the files again and applies what has changed.
+    pub(super) async fn reload(&self) -> Result<Reloaded, Refused> {
+        let (order, done) = oneshot::channel();
+        // Without anybody who hears it, the gateway is about to be gone.
+        let _ = self.reloads.send(order);
+        done.await.unwrap_or(Err(Refused::NotNow("stopping")))
     }
 
     /// Why the start failed, if it did.
@@ -77,10 +176,10 @@ impl Plant {
     }
 }
 
-/// The service that starts the workers and looks after the sessions' lifetimes.
+/// The service that starts the workers, looks after the sessions' lifetimes, and reloads.
 pub(super) struct Workers {
-    pub(super) plant: Arc<Plant>,
-    pub(super) binary: PathBuf,
+    plant: Arc<Plant>,
+    orders: mpsc::UnboundedReceiver<ReloadOrder>,
 }
 
 #[async_trait]
@@ -88,6 +187,8 @@ impl Service for Workers {
     async fn start_service(&mut self, _fds: Option<ListenFds>, _shutdown: ShutdownWatch, _listeners: usize) {
         let plant = self.plant.clone();
         tokio::spawn(super::reap::as_process_one());
+        // From here on SIGHUP does not end the process; one that comes during the start is obeyed after it.
+        let mut hangups = hangups(plant.files.is_some());
         if let Err(why) = self.start().await {
             // A worker that a stop has ended did not fail.
             if !plant.shared.stop.begun.is_cancelled() {
@@ -95,18 +196,28 @@ impl Service for Workers {
             }
             return;
         }
-        let names: Vec<_> = plant.servers.iter().map(|server| server.config.name.as_str()).collect();
-        tracing::info!(servers = names.join(","), "ready");
-        systemd::ready(&format!("serving {}", names.join(", ")));
+        let names = plant.names();
+        tracing::info!(servers = names, "ready");
+        systemd::ready(&plant.serving());
         let mut watchdog = Watchdog::of_environment();
         let mut every = tokio::time::interval(EXPIRE_EVERY);
         every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
-            every.tick().await;
-            watchdog.beat(Instant::now());
-            let now = plant.shared.clock.now();
-            for server in &plant.servers {
-                server.sessions.expire(now);
+            tokio::select! {
+                _ = every.tick() => {
+                    watchdog.beat(Instant::now());
+                    let now = plant.shared.clock.now();
+                    plant.units().iter().for_each(|unit| unit.state.sessions.expire(now));
+                }
+                () = hangups.next() => {
+                    tracing::info!("SIGHUP: the config is read again");
+                    tokio::spawn(reload::reload(plant.clone()));
+                }
+                Some(order) = self.orders.recv() => {
+                    let plant = plant.clone();
+                    // Whoever asked may have gone; the log tells as well.
+                    tokio::spawn(async move { order.send(reload::reload(plant).await) });
+                }
             }
         }
     }
@@ -124,22 +235,17 @@ impl Workers {
     /// Asks the servers whether they can have several workers, starts them, and waits for the first of each.
     async fn start(&self) -> Result<(), String> {
         let plant = &self.plant;
+        let units = plant.units();
         let mut asked = JoinSet::new();
-        for server in &plant.servers {
-            let (config, binary) = (server.config.clone(), self.binary.clone());
+        for unit in units.iter() {
+            let (config, binary) = (unit.config.clone(), plant.binary.clone());
             asked.spawn(async move { ask(&config, &binary).await.map_err(|error| error.to_string()) });
         }
         while let Some(answer) = asked.join_next().await {
             answer.map_err(|error| error.to_string())??;
         }
-        let start = |server: &Arc<ServerState>| {
-            let events = Arc::new(Events { server: server.clone(), clock: plant.shared.clock });
-            let (config, workers) = (server.config.clone(), server.workers.clone());
-            Supervisor::start(config, &plant.gateway, workers, events, self.binary.clone())
-                .map_err(|error| format!("server {}: {error}", server.config.name))
-        };
-        let supervisors = plant.servers.iter().map(start).collect::<Result<Vec<_>, _>>()?;
-        for supervisor in plant.supervisors.get_or_init(|| supervisors) {
+        units.iter().try_for_each(|unit| plant.start_workers(unit))?;
+        for supervisor in units.iter().filter_map(|unit| unit.supervisor()) {
             supervisor.started().await.map_err(|failure| failure.to_string())?;
         }
         Ok(())
@@ -158,9 +264,18 @@ impl WorkerEvents for Events {
     }
 
     fn exited(&self, worker: WorkerId, _report: &ExitReport) {
+        self.retired(worker);
+    }
+
+    fn retired(&self, worker: WorkerId) {
         // From here on its sessions get 410. To note each as lost takes a second where there are a million.
         self.server.sessions.mark_exited(worker);
         let (server, now) = (self.server.clone(), self.clock.now());
         tokio::task::spawn_blocking(move || server.sessions.owner_exited(worker, now));
+    }
+
+    fn sessions(&self, worker: WorkerId) -> Held {
+        let [claimed, open, ended] = self.server.sessions.of_worker(worker);
+        Held { claimed, open, ended }
     }
 }

@@ -1,6 +1,6 @@
 //! `serve` and `run`: bind, start, wait, stop.
 
-use std::{net::SocketAddr, process::ExitCode, sync::Arc};
+use std::{net::SocketAddr, path::PathBuf, process::ExitCode, sync::Arc};
 
 use async_trait::async_trait;
 use pingora::{
@@ -10,7 +10,7 @@ use pingora::{
 
 use super::{
     describe::{self, Heard},
-    plant::{Plant, Workers},
+    plant::Plant,
     snapshot::Live,
     stop::{Signals, Watch},
 };
@@ -22,8 +22,8 @@ use crate::{
 };
 
 /// Runs the gateway until it is told to stop.
-pub(super) fn serve(config: Config) -> ExitCode {
-    match start(config) {
+pub(super) fn serve(config: Config, files: Option<Vec<PathBuf>>) -> ExitCode {
+    match start(config, files) {
         Ok(None) => ExitCode::SUCCESS,
         Ok(Some(why)) => failed(&why),
         Err(error) => failed(&error.to_string()),
@@ -37,7 +37,7 @@ fn failed(why: &str) -> ExitCode {
 
 /// Binds every address before anything runs, so that a failed start is an error; returns after the stop, with why the
 /// start failed if it did.
-fn start(mut config: Config) -> std::io::Result<Option<String>> {
+fn start(mut config: Config, files: Option<Vec<PathBuf>>) -> std::io::Result<Option<String>> {
     keeper::become_subreaper()?;
     if let Err(error) = keeper::raise_nofile_limit() {
         tracing::warn!(%error, "the limit of open files could not be raised");
@@ -59,17 +59,20 @@ fn start(mut config: Config) -> std::io::Result<Option<String>> {
     }
     let registry = prometheus::Registry::new();
     let metrics = RequestMetrics::register(&registry).map_err(std::io::Error::other)?;
-    let plant = Plant::new(config, metrics);
-    let served = plant.servers.iter().cloned().zip(listeners);
+    let (plant, workers) = Plant::new(config, files, metrics, binary);
+    let units = plant.units();
+    let served = units.iter().map(|unit| unit.state.clone()).zip(listeners);
     let addresses = served.map(|(server, listener)| Address { listener, server }).collect();
-    let front = Front::new(addresses, plant.gateway.threads, plant.shared.clone())?;
+    let front = Front::new(addresses, plant.gateway.load().threads, plant.shared.clone())?;
+    let _first = plant.opener.set(front.opener());
 
     let mut server = Server::new_with_opt_and_conf(None, ServerConf { threads: 1, ..ServerConf::default() });
     server.bootstrap();
     server.add_service(front);
-    server.add_service(Workers { plant: plant.clone(), binary });
+    server.add_service(workers);
     if let Some(listener) = admin {
-        let router = admin::router(Arc::new(Live(plant.clone())), registry);
+        let live = Arc::new(Live(plant.clone()));
+        let router = admin::router(live.clone(), live, registry);
         server.add_service(Admin { listener: Some(listener), router });
     }
     server.run(RunArgs { shutdown_signal: Box::new(Watch { plant: plant.clone(), signals }) });

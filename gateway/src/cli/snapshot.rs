@@ -2,17 +2,19 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::plant::Plant;
+use super::plant::{Plant, Unit};
 use crate::{
     admin::{
-        FailureSnapshot, GatewaySnapshot, ServerSnapshot, SessionCounts, SessionQuery, SessionSnapshot,
-        SessionState, Snapshot, WorkerSnapshot,
+        DrainSnapshot, FailureSnapshot, GatewaySnapshot, OtherSnapshot, RollSnapshot, ServerSnapshot,
+        SessionCounts, SessionQuery, SessionSnapshot, SessionState, Snapshot, WorkerSnapshot,
     },
     config::Protocol,
     proxy::ServerState,
     session::{self, SessionFilter, SessionInfo},
     worker_id::WorkerId,
-    workers::{Failed, LastFailure, SlotStatus, resident_by_group},
+    workers::{
+        DrainStatus, Failed, LastFailure, RollStatus, RollTotals, SlotStatus, Supervisor, resident_by_group,
+    },
 };
 
 /// The running gateway, to be looked at.
@@ -31,18 +33,18 @@ impl Snapshot for Live {
     }
 
     fn servers(&self) -> Vec<ServerSnapshot> {
-        let plant = &self.0;
-        let slots = |server: &ServerState| plant.supervisors().get(server.index).map(|s| s.status());
-        plant.servers.iter().map(|s| server(s, slots(s).unwrap_or_default())).collect()
+        self.0.units().iter().map(|unit| server(unit)).collect()
     }
 
     fn measured_servers(&self) -> Vec<ServerSnapshot> {
         let mut servers = self.servers();
         match resident_by_group() {
             Ok(groups) => {
+                // A worker leads its own process group.
+                let memory = |pid: Option<i32>| pid.and_then(|pid| groups.get(&pid).copied());
                 for worker in servers.iter_mut().flat_map(|server| &mut server.workers) {
-                    // A worker leads its own process group.
-                    worker.memory_bytes = worker.pid.and_then(|pid| groups.get(&pid).copied());
+                    worker.memory_bytes = memory(worker.pid);
+                    worker.others.iter_mut().for_each(|other| other.memory_bytes = memory(other.pid));
                 }
             }
             Err(error) => tracing::warn!(%error, "the workers' memory cannot be read"),
@@ -53,10 +55,12 @@ impl Snapshot for Live {
     fn sessions(&self, query: &SessionQuery) -> Vec<SessionSnapshot> {
         let now = self.0.shared.clock.now();
         let mut found = Vec::new();
-        for server in
-            self.0.servers.iter().filter(|s| query.server.as_ref().is_none_or(|n| *n == s.config.name))
-        {
-            let name = &server.config.name;
+        let units = self.0.units();
+        for server in units.iter().map(|unit| &unit.state) {
+            let name = &server.name;
+            if query.server.as_ref().is_some_and(|asked| asked != name) {
+                continue;
+            }
             let left = query.limit.saturating_sub(found.len());
             if query.state != Some(SessionState::Lost) {
                 let filter =
@@ -78,13 +82,18 @@ impl Snapshot for Live {
     }
 }
 
-fn server(server: &ServerState, slots: Vec<SlotStatus>) -> ServerSnapshot {
+fn server(unit: &Unit) -> ServerSnapshot {
+    let server = &unit.state;
     let counts = server.sessions.counts();
-    let settings = &server.config.settings;
+    let settings = server.settings();
+    let supervisor = unit.supervisor();
+    let slots = supervisor.map(Supervisor::status).unwrap_or_default();
+    let drains = supervisor.map(Supervisor::drains).unwrap_or_default();
+    let RollTotals { done, failed, called_off } = supervisor.map(Supervisor::rolls_ended).unwrap_or_default();
     ServerSnapshot {
-        name: server.config.name.clone(),
-        kind: server.config.kind.name().into(),
-        address: server.config.listen.written.clone(),
+        name: server.name.clone(),
+        kind: server.rule.kind().name().into(),
+        address: server.address.clone(),
         session_cookie: server.rule.cookie_name(),
         protocol: settings.protocol.filter(|it| *it != Protocol::Both).map(|it| it.to_string()),
         session_start_routes: settings.session_start_routes.clone(),
@@ -95,20 +104,61 @@ fn server(server: &ServerState, slots: Vec<SlotStatus>) -> ServerSnapshot {
         sessions_lost: counts.lost_total,
         sessions_expired: counts.expired_total,
         lost_remembered: counts.lost_remembered,
+        drains_cut: drains.cut,
+        sessions_lost_to_drains: drains.lost,
+        removed: server.removed.is_cancelled(),
+        roll: supervisor.and_then(Supervisor::roll).map(roll),
+        rolls_ended: [("done", done), ("failed", failed), ("called_off", called_off)]
+            .map(|(result, count)| (result.to_owned(), count))
+            .into(),
         workers: slots.into_iter().map(|slot| worker(server, &counts, slot)).collect(),
     }
 }
 
-fn worker(server: &ServerState, counts: &session::Counts, slot: SlotStatus) -> WorkerSnapshot {
-    let id = WorkerId { slot: slot.slot, generation: slot.generation };
+pub(super) fn roll(roll: RollStatus) -> RollSnapshot {
+    RollSnapshot {
+        number: roll.number,
+        reason: roll.reason,
+        state: roll.state.as_str().into(),
+        slots: roll.slots,
+        replaced: roll.replaced,
+        skipped: roll.skipped,
+        failure: roll.failure,
+        started_unix: roll.started_unix,
+        ended_unix: roll.ended_unix,
+    }
+}
+
+fn drain(drain: DrainStatus) -> DrainSnapshot {
+    DrainSnapshot {
+        reason: drain.reason,
+        since_seconds: drain.since.as_secs_f64(),
+        left_seconds: drain.left.map(|left| left.as_secs_f64()),
+    }
+}
+
+/// Those of the slot's sessions whose owner is meant.
+fn sessions(counts: &session::Counts, slot: u16, is_meant: impl Fn(u32) -> bool) -> SessionCounts {
     let mut sessions = SessionCounts::default();
-    for owner in counts.workers.iter().filter(|owner| owner.worker.slot == slot.slot) {
+    let owners = counts.workers.iter().filter(|owner| owner.worker.slot == slot);
+    for owner in owners.filter(|owner| is_meant(owner.worker.generation)) {
         sessions.claimed += owner.claimed as u64;
         sessions.open += owner.open as u64;
         sessions.ended += owner.ended as u64;
     }
+    sessions
+}
+
+fn worker(server: &ServerState, counts: &session::Counts, slot: SlotStatus) -> WorkerSnapshot {
+    let SlotStatus { slot: number, others, .. } = slot;
+    let in_flight = |generation| {
+        let worker = server.workers.get(WorkerId { slot: number, generation });
+        worker.map_or(0, |worker| worker.in_flight() as u64)
+    };
+    // What is left of workers that have exited is counted where the slot is.
+    let is_other = |generation: u32| others.iter().any(|other| other.generation == generation);
     WorkerSnapshot {
-        slot: slot.slot,
+        slot: number,
         generation: slot.generation,
         state: slot.state,
         pid: slot.pid,
@@ -116,13 +166,29 @@ fn worker(server: &ServerState, counts: &session::Counts, slot: SlotStatus) -> W
         restarts: slot.restarts.into(),
         oom_kills: slot.oom_kills.into(),
         started_unix: slot.started_unix,
-        in_flight: server.workers.get(id).map_or(0, |worker| worker.in_flight() as u64),
-        sessions,
+        in_flight: in_flight(slot.generation),
+        sessions: sessions(counts, number, |generation| !is_other(generation)),
         memory_bytes: None,
         transitions: slot.transitions.iter().map(|(to, count)| (to.to_string(), count)).collect(),
         failures_in_a_row: slot.failures_in_a_row,
         last_exit: slot.last_exit,
         last_failure: slot.last_failure.map(failure),
+        drain: slot.drain.map(drain),
+        others: others
+            .iter()
+            .cloned()
+            .map(|other| OtherSnapshot {
+                generation: other.generation,
+                state: other.state,
+                pid: other.pid,
+                address: other.address,
+                started_unix: other.started_unix,
+                in_flight: in_flight(other.generation),
+                sessions: sessions(counts, number, |generation| generation == other.generation),
+                memory_bytes: None,
+                drain: other.drain.map(drain),
+            })
+            .collect(),
     }
 }
 

@@ -35,7 +35,9 @@ impl ShutdownSignalWatch for Watch {
         // The cores answer what they cut, and end within a second or so; a worker's own last words come too late then.
         stop.cores.close();
         stop.cores.wait().await;
-        for supervisor in plant.supervisors() {
+        // A reload that is under way ends first, so that no server is added to those that are stopped here.
+        let _one = plant.changing.lock().await;
+        for supervisor in plant.units().iter().filter_map(|unit| unit.supervisor()) {
             supervisor.stop().await;
         }
         // All is done: pingora's grace periods would only wait.
@@ -46,7 +48,7 @@ impl ShutdownSignalWatch for Watch {
 impl Watch {
     /// No new connections; requests in flight finish, for `shutdown_timeout_seconds` at most or until told again.
     async fn finish_requests(&self) {
-        let (stop, limit) = (&self.plant.shared.stop, self.plant.gateway.shutdown_timeout);
+        let (stop, limit) = (&self.plant.shared.stop, self.plant.gateway.load().shutdown_timeout);
         systemd::stopping();
         tracing::info!(limit_seconds = limit.as_secs_f64(), "stopping: requests in flight may finish");
         stop.begun.cancel();
@@ -84,6 +86,32 @@ impl Signals {
         tokio::select! {
             _ = term.recv() => {}
             _ = int.recv() => {}
+        }
+    }
+}
+
+/// SIGHUPs; without files to read again none is watched, and the signal ends the process as it always did.
+pub(super) fn hangups(watched: bool) -> Hangups {
+    let signals = watched.then(|| signal(SignalKind::hangup())).transpose();
+    Hangups(signals.unwrap_or_else(|error| {
+        tracing::error!(%error, "SIGHUP cannot be watched; `gym-gateway reload` still works");
+        None
+    }))
+}
+
+/// See [`hangups`].
+#[derive(Debug)]
+pub(super) struct Hangups(Option<Signal>);
+
+impl Hangups {
+    /// Waits for the next.
+    pub(super) async fn next(&mut self) {
+        let came = match &mut self.0 {
+            Some(signal) => signal.recv().await,
+            None => None,
+        };
+        if came.is_none() {
+            std::future::pending().await
         }
     }
 }

@@ -116,11 +116,9 @@ static KEYS: &[KeyDoc] = &[
     key("restart_backoff_max_seconds", SETTINGS, "seconds", "60", "Longest wait before a dead worker is started again."),
     key("max_start_failures", SETTINGS, "whole number", "10", "After so many failures of a slot in a row (starts, and workers that died before a minute of health) it is `failed`, and tried again every `failed_retry_seconds`; 0: never given up."),
     key("failed_retry_seconds", SETTINGS, "seconds", "300", "How often a `failed` slot is tried again."),
+    key("drain_timeout_seconds", SETTINGS, "seconds", "3600", "How long a draining worker may keep its sessions before they are lost; 0: for ever."),
+    key("max_surge", SETTINGS, "1 to 1024", "1", "How many workers a replacement may have beside the one of each slot: those that start, and those that drain since another has taken over."),
 ];
-
-/// Keys that are designed and do nothing yet, and what to say of them.
-const LATER: &[(&str, Place, &str)] =
-    &[("drain_timeout_seconds", Server, "this version cannot drain a server yet: leave it out")];
 
 /// Every key of the gateway's, in the order of the reference.
 pub fn reference() -> &'static [KeyDoc] {
@@ -150,11 +148,6 @@ pub fn reference_markdown() -> String {
 pub(crate) fn complaint(key: &str, place: Place) -> Option<String> {
     if KEYS.iter().any(|doc| doc.key == key && doc.places.contains(&place)) {
         return None;
-    }
-    if let Some((_, _, why)) =
-        LATER.iter().find(|(name, at, _)| *name == key && (*at == place || place == Own))
-    {
-        return Some((*why).into());
     }
     if let Some(doc) = KEYS.iter().find(|doc| doc.key == key) {
         let right: Vec<_> = doc.places.iter().map(|place| place.words()).collect();

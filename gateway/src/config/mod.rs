@@ -3,6 +3,7 @@
 //! The way of a value: `yaml` reads it with its line, `files` unites the files, `section` reads it with its type
 //! and resolves what is interpolated, `settings`, `servers` and `launch` say what it means, `model` holds it.
 
+mod changes;
 mod command;
 mod describe;
 mod described;
@@ -26,12 +27,14 @@ mod tests;
 
 use std::path::PathBuf;
 
+pub use changes::ChangedKeys;
 pub use command::{RunOptions, from_command};
 pub use describe::describe;
 pub use described::{Contradiction, Description};
 pub use keys::{KeyDoc, Place, reference, reference_markdown};
 pub use model::{
     Config, ErrorList, GatewaySettings, Kind, Launch, LeftOpen, Listen, ServerConfig, ServerSettings,
+    WorkerStart,
 };
 pub(crate) use process::from_files;
 pub use process::{CgroupSettings, LogFileSettings, ProcessSettings, User};

@@ -8,19 +8,24 @@ use std::sync::{
 /// Bytes of request bodies in memory; `max_buffered_bytes` at most.
 #[derive(Debug)]
 pub struct Budget {
-    limit: usize,
+    limit: AtomicUsize,
     used: AtomicUsize,
 }
 
 impl Budget {
     /// A budget of `limit` bytes, none used.
     pub fn new(limit: usize) -> Arc<Self> {
-        Arc::new(Self { limit, used: AtomicUsize::new(0) })
+        Arc::new(Self { limit: AtomicUsize::new(limit), used: AtomicUsize::new(0) })
     }
 
     /// The most that it holds.
     pub fn limit(&self) -> usize {
-        self.limit
+        self.limit.load(Ordering::Relaxed)
+    }
+
+    /// Holds so many at the most from now on. What is over that stays until it is given back.
+    pub fn set_limit(&self, limit: usize) {
+        self.limit.store(limit, Ordering::Relaxed);
     }
 
     /// Bytes held now.
@@ -31,7 +36,7 @@ impl Budget {
     fn take(&self, bytes: usize) -> bool {
         self.used
             .try_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
-                used.checked_add(bytes).filter(|sum| *sum <= self.limit)
+                used.checked_add(bytes).filter(|sum| *sum <= self.limit())
             })
             .is_ok()
     }

@@ -27,6 +27,8 @@ pub(super) enum Order {
 
 #[derive(Debug)]
 struct State {
+    /// The number of the server that it belongs to.
+    server: usize,
     waker: RefCell<Option<Waker>>,
     order: Cell<Order>,
     requests: Cell<usize>,
@@ -49,8 +51,9 @@ impl Connections {
     }
 
     /// A new connection, which may wait for the head of a request for `idle_limit`.
-    pub(super) fn enter(self: &Rc<Self>, idle_limit: Duration) -> Entered {
+    pub(super) fn enter(self: &Rc<Self>, server: usize, idle_limit: Duration) -> Entered {
         let state = Rc::new(State {
+            server,
             waker: RefCell::default(),
             order: Cell::new(if self.stopping.get() { Order::End } else { Order::Serve }),
             requests: Cell::new(0),
@@ -66,6 +69,15 @@ impl Connections {
         self.stopping.set(true);
         for (_, state) in self.all.borrow().iter() {
             state.tell(Order::End);
+        }
+    }
+
+    /// Ends the connections of the servers that are meant, each after its requests in flight.
+    pub(super) fn end_those(&self, is_meant: impl Fn(usize) -> bool) {
+        for (_, state) in self.all.borrow().iter() {
+            if state.order.get() == Order::Serve && is_meant(state.server) {
+                state.tell(Order::End);
+            }
         }
     }
 
@@ -173,9 +185,9 @@ mod tests {
     #[test]
     fn an_idle_connection_is_closed_and_a_busy_one_is_not() {
         let connections = Connections::new();
-        let (idle, busy) = (connections.enter(Duration::ZERO), connections.enter(Duration::ZERO));
+        let (idle, busy) = (connections.enter(0, Duration::ZERO), connections.enter(0, Duration::ZERO));
         let request = busy.requests().enter();
-        let patient = connections.enter(Duration::from_secs(3600));
+        let patient = connections.enter(0, Duration::from_secs(3600));
         connections.close_idle();
         assert_eq!((order(&idle), order(&busy), order(&patient)), (Order::Close, Order::Serve, Order::Serve));
         drop(request);
@@ -184,13 +196,22 @@ mod tests {
     }
 
     #[test]
+    fn one_servers_connections_end_and_no_others() {
+        let connections = Connections::new();
+        let limit = Duration::from_secs(1);
+        let (gone, stays) = (connections.enter(3, limit), connections.enter(4, limit));
+        connections.end_those(|server| server == 3);
+        assert_eq!((order(&gone), order(&stays)), (Order::End, Order::Serve));
+    }
+
+    #[test]
     fn a_stop_reaches_all_and_those_to_come() {
         let connections = Connections::new();
-        let before = connections.enter(Duration::from_secs(1));
-        drop(connections.enter(Duration::from_secs(1)));
+        let before = connections.enter(0, Duration::from_secs(1));
+        drop(connections.enter(0, Duration::from_secs(1)));
         connections.end_all();
         assert_eq!(
-            (order(&before), order(&connections.enter(Duration::from_secs(1)))),
+            (order(&before), order(&connections.enter(0, Duration::from_secs(1)))),
             (Order::End, Order::End)
         );
         drop(before);

@@ -60,11 +60,7 @@ impl CoreHandle {
     ///
     /// # Errors
     /// If the thread or its runtime cannot be made.
-    pub(super) fn start(
-        number: usize,
-        shared: Arc<Shared>,
-        servers: Vec<Arc<ServerState>>,
-    ) -> std::io::Result<Self> {
+    pub(super) fn start(number: usize, shared: Arc<Shared>) -> std::io::Result<Self> {
         let (sender, receiver) = mpsc::unbounded_channel();
         let connections = Arc::new(AtomicUsize::new(0));
         let counter = connections.clone();
@@ -76,7 +72,7 @@ impl CoreHandle {
                 Ok(runtime) => {
                     let _ = runtime_ready.0.send(Ok(()));
                     let running = shared.stop.cores.token();
-                    runtime.block_on(run(receiver, shared, servers, counter));
+                    runtime.block_on(run(receiver, shared, counter));
                     // Not dropped: that waits for threads which wait for a worker's full accept queue, maybe for ever.
                     runtime.shutdown_background();
                     drop(running);
@@ -113,12 +109,11 @@ pub(super) struct Core {
 async fn run(
     mut accepted: mpsc::UnboundedReceiver<Accepted>,
     shared: Arc<Shared>,
-    servers: Vec<Arc<ServerState>>,
     connections: Arc<AtomicUsize>,
 ) {
     let observer = Rc::new(CoreObserver::new(shared.observer.clone()));
     let core = Rc::new(Core { shared, pool: Pool::default(), observer, connections: Connections::new() });
-    tokio::task::spawn_local(look_around(core.clone(), servers));
+    tokio::task::spawn_local(look_around(core.clone()));
     tokio::task::spawn_local(end_with_the_stop(core.clone()));
     while let Some(accepted) = accepted.recv().await {
         let tracker = core.shared.stop.connections.clone();
@@ -141,14 +136,15 @@ async fn run(
     }
 }
 
-async fn look_around(core: Rc<Core>, servers: Vec<Arc<ServerState>>) {
+async fn look_around(core: Rc<Core>) {
     let mut every = tokio::time::interval(LOOK_EVERY);
     every.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         every.tick().await;
         core.connections.close_idle();
+        core.connections.end_those(|server| core.shared.server(server).is_none());
         core.pool.prune(|server| {
-            servers.get(server).map_or(Duration::ZERO, |s| s.config.settings.worker_idle_timeout)
+            core.shared.server(server).map_or(Duration::ZERO, |s| s.settings().worker_idle_timeout)
         });
     }
 }
@@ -173,7 +169,7 @@ async fn serve(core: Rc<Core>, Accepted { stream, peer, server, place: _place }:
         Err(error) => return tracing::warn!(%error, "a client's connection could not be used"),
     };
     let _connected = server.connections.enter();
-    let entered = core.connections.enter(server.config.settings.client_idle_timeout);
+    let entered = core.connections.enter(server.index, server.settings().client_idle_timeout);
     let unread = Unread::default();
     let io = ClientIo::new(stream, unread.clone());
     let client =

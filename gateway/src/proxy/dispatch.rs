@@ -53,7 +53,7 @@ impl<'a> Dispatcher<'a> {
     ) -> Result<(Named, Settlement), Refusal> {
         let worker = settlement.worker().clone();
         self.excluded.push(worker.id);
-        let name = &self.exchange.server.config.name;
+        let name = &self.exchange.server.name;
         if !settlement.withdraw() {
             forward::has_exited(&worker).await;
         }
@@ -75,6 +75,7 @@ impl<'a> Dispatcher<'a> {
     /// One decision of the rule; `None` if no worker is ready.
     fn dispatch(&self, named: &Named) -> Result<Option<Settlement>, Refusal> {
         let Exchange { core, server, .. } = self.exchange;
+        let mut closed = None;
         loop {
             let now = core.shared.clock.at(self.exchange.now.get());
             let mut choose =
@@ -83,8 +84,17 @@ impl<'a> Dispatcher<'a> {
                 Dispatch::NoWorker => return Ok(None),
                 Dispatch::To(ticket) => match server.workers.get(ticket.worker) {
                     Some(worker) => {
+                        let Some(entered) = worker.enter() else {
+                            // Its drain is over, or seemed to be. With no session there, another may be chosen.
+                            let moves = server.sessions.withdraw(ticket, now);
+                            if moves && closed.replace(worker.id) != Some(worker.id) {
+                                continue;
+                            }
+                            return Ok(None);
+                        };
                         let counts = !self.route.is_endless() || named.session.is_some();
-                        return Ok(Some(Settlement::new(&core.shared, server, worker, ticket, counts)));
+                        let in_flight = counts.then_some(entered);
+                        return Ok(Some(Settlement::new(&core.shared, server, worker, ticket, in_flight)));
                     }
                     // It left between the choice and now; the table is told of it before anyone else is.
                     None => {
@@ -105,13 +115,14 @@ impl<'a> Dispatcher<'a> {
             *changes = Some(server.workers.changes());
             return Ok(());
         };
-        let limit = server.config.settings.queue_timeout;
+        let limit = server.settings().queue_timeout;
         let deadline = self.deadline.get().unwrap_or_else(|| Instant::now() + limit);
         self.deadline.set(Some(deadline));
         let _waiting = server.waiting.enter();
         let news = tokio::select! {
             biased;
             () = core.shared.stop.begun.cancelled() => Err(Refusal::Stopping),
+            () = server.removed.cancelled() => Err(Refusal::Removed { server: server.name.clone() }),
             changed = timeout_at(deadline, changes.changed()) => match changed {
                 Ok(Ok(())) => Ok(()),
                 // No news in time, or the supervisor is gone and none will come.
@@ -125,5 +136,5 @@ impl<'a> Dispatcher<'a> {
 }
 
 fn no_worker(server: &ServerState, waited: Duration) -> Refusal {
-    Refusal::NoWorker { server: server.config.name.clone(), waited: waited.as_secs() }
+    Refusal::NoWorker { server: server.name.clone(), waited: waited.as_secs() }
 }

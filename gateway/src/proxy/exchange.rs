@@ -96,10 +96,13 @@ impl Exchange<'_> {
         if !self.server.rule.reads_body(self.route) {
             return Ok(None);
         }
-        let settings = &self.server.config.settings;
+        let (most, patience) = {
+            let settings = self.server.settings();
+            (settings.max_naming_body_bytes, settings.client_idle_timeout)
+        };
         // What is over the whole budget would be refused again and again.
-        let limit = settings.max_naming_body_bytes.min(self.core.shared.budget.limit());
-        let collected = self.body.collect(limit, settings.client_idle_timeout).await;
+        let limit = most.min(self.core.shared.budget.limit());
+        let collected = self.body.collect(limit, patience).await;
         self.now.set(Instant::now());
         collected.map(Some).map_err(|error| match error {
             CollectError::TooLarge => Refusal::BodyTooLarge { limit },
@@ -123,7 +126,7 @@ impl Exchange<'_> {
                     _ => "it could not be reached".into(),
                 };
                 if !forward::has_exited(worker).await {
-                    let name = &self.server.config.name;
+                    let name = &self.server.name;
                     tracing::warn!(server = name, slot = worker.id.slot, what, "a worker gave no reply");
                     return Refusal::WorkerError(format!(
                         "worker {} of server {name} gave no reply: {what}",
@@ -134,7 +137,7 @@ impl Exchange<'_> {
                     Some(refusal) => refusal.into(),
                     None => Refusal::WorkerError(format!(
                         "worker {} of server {} exited before it replied",
-                        worker.id, self.server.config.name
+                        worker.id, self.server.name
                     )),
                 }
             }

@@ -44,9 +44,12 @@ pub(super) async fn send(
     body: &RequestBody,
     mut now: Instant,
 ) -> Result<(Response<Incoming>, Connection), Failure> {
-    let settings = &server.config.settings;
+    let (idle_timeout, worker_timeout) = {
+        let settings = server.settings();
+        (settings.worker_idle_timeout, settings.worker_timeout)
+    };
     loop {
-        let idle = pool.take(server.index, worker.id, settings.worker_idle_timeout, now);
+        let idle = pool.take(server.index, worker.id, idle_timeout, now);
         let is_new = idle.is_none();
         let mut connection = match idle {
             Some(connection) => connection,
@@ -54,7 +57,7 @@ pub(super) async fn send(
         };
         let request = head.request(body.to_send(connection.written()));
         let reply = connection.sender.send_request(request);
-        let reply = match settings.worker_timeout {
+        let reply = match worker_timeout {
             None => reply.await,
             Some(limit) => tokio::time::timeout(limit, reply).await.map_err(|_| Failure::TimedOut(limit))?,
         };

@@ -8,7 +8,11 @@ use pingora::{
     server::{ListenFds, ShutdownWatch},
     services::Service,
 };
-use tokio::net::{TcpListener, TcpStream};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::mpsc,
+    task::JoinSet,
+};
 
 use super::{
     core::{Accepted, CoreHandle},
@@ -63,9 +67,22 @@ fn notice_the_vanished(listener: &StdTcpListener) -> std::io::Result<()> {
 /// The service that owns all front addresses.
 #[derive(Debug)]
 pub struct Front {
-    addresses: Vec<Address>,
+    addresses: mpsc::UnboundedReceiver<Address>,
+    opener: Opener,
     cores: Vec<CoreHandle>,
     shared: Arc<Shared>,
+}
+
+/// Opens front addresses while the gateway runs. Each is closed when its server's `closed` is cancelled.
+#[derive(Clone, Debug)]
+pub struct Opener(mpsc::UnboundedSender<Address>);
+
+impl Opener {
+    /// Begins to accept at this address.
+    pub fn open(&self, address: Address) {
+        // Without a front the gateway is stopping, and the address closes with what is dropped here.
+        let _ = self.0.send(address);
+    }
 }
 
 impl Front {
@@ -74,27 +91,39 @@ impl Front {
     /// # Errors
     /// If a thread or its runtime cannot be made.
     pub fn new(addresses: Vec<Address>, threads: usize, shared: Arc<Shared>) -> std::io::Result<Self> {
-        let mut servers: Vec<_> = addresses.iter().map(|address| address.server.clone()).collect();
-        servers.sort_by_key(|server| server.index);
         let cores = (0..threads.max(1))
-            .map(|number| CoreHandle::start(number, shared.clone(), servers.clone()))
+            .map(|number| CoreHandle::start(number, shared.clone()))
             .collect::<Result<_, _>>()?;
-        Ok(Self { addresses, cores, shared })
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let opener = Opener(sender);
+        addresses.into_iter().for_each(|address| opener.open(address));
+        Ok(Self { addresses: receiver, opener, cores, shared })
+    }
+
+    /// Opens more addresses, now or when the front runs.
+    pub fn opener(&self) -> Opener {
+        self.opener.clone()
     }
 }
 
 #[async_trait]
 impl Service for Front {
     async fn start_service(&mut self, _fds: Option<ListenFds>, _shutdown: ShutdownWatch, _listeners: usize) {
-        let acceptors: Vec<_> = self
-            .addresses
-            .drain(..)
-            .map(|address| tokio::spawn(accept(address, self.cores.clone(), self.shared.clone())))
-            .collect();
-        for acceptor in acceptors {
-            if let Err(error) = acceptor.await {
-                tracing::error!(%error, "an acceptor ended");
+        let mut acceptors = JoinSet::new();
+        let begun = self.shared.stop.begun.clone();
+        loop {
+            tokio::select! {
+                biased;
+                () = begun.cancelled() => break,
+                Some(address) = self.addresses.recv() => {
+                    acceptors.spawn(accept(address, self.cores.clone(), self.shared.clone()));
+                }
+                Some(ended) = acceptors.join_next() => tell(ended),
             }
+        }
+        self.addresses.close();
+        while let Some(ended) = acceptors.join_next().await {
+            tell(ended);
         }
     }
 
@@ -107,22 +136,29 @@ impl Service for Front {
     }
 }
 
-/// Accepts until the stop begins, then closes the address.
+fn tell(ended: Result<(), tokio::task::JoinError>) {
+    if let Err(error) = ended {
+        tracing::error!(%error, "an acceptor ended");
+    }
+}
+
+/// Accepts until the stop begins or the server is gone, then closes the address.
 async fn accept(Address { listener, server }: Address, cores: Vec<CoreHandle>, shared: Arc<Shared>) {
     let listener = match TcpListener::from_std(listener) {
         Ok(listener) => listener,
         Err(error) => {
-            return tracing::error!(server = server.config.name, %error, "cannot accept connections");
+            return tracing::error!(server = server.name, %error, "cannot accept connections");
         }
     };
     loop {
         let next = async {
-            let place = shared.places.take(&server.config.name).await;
+            let place = shared.places.take(&server.name).await;
             listener.accept().await.map(|accepted| (accepted, place))
         };
         let accepted = tokio::select! {
             biased;
             () = shared.stop.begun.cancelled() => return,
+            () = server.closed.cancelled() => return,
             accepted = next => accepted,
         };
         match accepted.and_then(|((stream, peer), place)| Ok((plain(stream)?, peer, place))) {
@@ -131,15 +167,15 @@ async fn accept(Address { listener, server }: Address, cores: Vec<CoreHandle>, s
                 let accepted = Accepted { stream, peer, server: server.clone(), place };
                 let dealt = core.is_some_and(|core| core.deal(accepted));
                 if !dealt {
-                    tracing::error!(server = server.config.name, "a core is gone; its connection is closed");
+                    tracing::error!(server = server.name, "a core is gone; its connection is closed");
                 }
             }
             Err(error) if is_shortage(&error) => {
-                tracing::error!(server = server.config.name, %error, "cannot accept; raise the limit of open files");
+                tracing::error!(server = server.name, %error, "cannot accept; raise the limit of open files");
                 tokio::time::sleep(OUT_OF_FILES).await;
             }
             // The client left while it stood in the queue.
-            Err(error) => tracing::debug!(server = server.config.name, %error, "accept"),
+            Err(error) => tracing::debug!(server = server.name, %error, "accept"),
         }
     }
 }

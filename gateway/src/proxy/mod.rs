@@ -27,7 +27,7 @@ mod worker_io;
 
 pub use budget::Budget;
 pub use clock::Clock;
-pub use front::{Address, Front, bind};
+pub use front::{Address, Front, Opener, bind};
 pub use observe::Observer;
 pub use places::Places;
 pub use refusal::{CODES, CodeDoc, Refusal};

@@ -4,7 +4,10 @@ use std::{
     cell::{Cell, RefCell},
     collections::HashMap,
     rc::Rc,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -20,13 +23,18 @@ const CLIENT_LEFT: u16 = 499;
 #[derive(Clone, Debug)]
 pub struct Observer {
     metrics: RequestMetrics,
-    access_log: bool,
+    access_log: Arc<AtomicBool>,
 }
 
 impl Observer {
     /// Counts in `metrics`; logs each request if `access_log`.
     pub fn new(metrics: RequestMetrics, access_log: bool) -> Self {
-        Self { metrics, access_log }
+        Self { metrics, access_log: Arc::new(AtomicBool::new(access_log)) }
+    }
+
+    /// Logs each request from now on, or does not.
+    pub fn set_access_log(&self, access_log: bool) {
+        self.access_log.store(access_log, Ordering::Relaxed);
     }
 }
 
@@ -84,7 +92,11 @@ impl Account {
         path: &str,
         busy: Busy,
     ) -> Rc<Self> {
-        let line = core.shared.access_log.then(|| Box::new((method.clone(), path.to_owned())));
+        let line = core
+            .shared
+            .access_log
+            .load(Ordering::Relaxed)
+            .then(|| Box::new((method.clone(), path.to_owned())));
         Rc::new(Self {
             core: core.clone(),
             server: server.clone(),
@@ -118,9 +130,9 @@ impl Account {
 
     pub(super) fn refused(&self, refusal: &super::Refusal) {
         self.answered(refusal.status());
-        self.core.shared.metrics.refused(&self.server.config.name, refusal.code());
+        self.core.shared.metrics.refused(&self.server.name, refusal.code());
         tracing::debug!(
-            server = self.server.config.name,
+            server = self.server.name,
             code = refusal.code(),
             detail = refusal.detail(),
             "refused"
@@ -130,7 +142,7 @@ impl Account {
 
 impl Drop for Account {
     fn drop(&mut self) {
-        let server = self.server.config.name.as_str();
+        let server = self.server.name.as_str();
         let took = self.ended.get().unwrap_or_else(Instant::now).duration_since(self.started);
         self.core.request(server, (self.server.index, self.slot.get(), self.route, self.status.get()), took);
         if let Some(line) = &self.line {

@@ -9,8 +9,9 @@ thread_local! {
     static NEXT: Cell<usize> = const { Cell::new(0) };
 }
 
-/// The ready worker with the fewest claimed and open sessions, then the fewest requests in flight (or by the
-/// latter alone); equals take turns. `None` if all of `ready` are `excluded`.
+/// The worker with the fewest claimed and open sessions, then the fewest requests in flight (or by the
+/// latter alone); equals take turns. One that drains gets no session, and other requests only where no other worker is.
+/// `None` if all of `ready` are `excluded` or drain.
 pub(super) fn pick(
     ready: &[Arc<Worker>],
     excluded: &[WorkerId],
@@ -29,13 +30,14 @@ pub(super) fn pick(
     after
         .iter()
         .chain(before)
-        .filter(|worker| !excluded.contains(&worker.id))
+        .filter(|worker| !excluded.contains(&worker.id) && !worker.is_closed())
+        .filter(|worker| by == By::InFlight || !worker.is_draining())
         .min_by_key(|worker| {
             let owned = match by {
                 By::Sessions => sessions(worker.id),
                 By::InFlight => 0,
             };
-            (owned, worker.in_flight())
+            (worker.is_draining(), owned, worker.in_flight())
         })
         .map(|worker| worker.id)
 }
@@ -58,7 +60,7 @@ mod tests {
     #[test]
     fn fewest_sessions_then_fewest_requests() {
         let ready = workers(3);
-        let _busy = [ready[0].enter(), ready[0].enter(), ready[1].enter()];
+        let _busy = [ready[0].enter().unwrap(), ready[0].enter().unwrap(), ready[1].enter().unwrap()];
         let sessions = |worker: WorkerId| [1, 1, 2][usize::from(worker.slot)];
         for _ in 0..4 {
             assert_eq!(slot(pick(&ready, &[], By::Sessions, sessions)), Some(1));
@@ -72,6 +74,21 @@ mod tests {
         let mut picked: Vec<_> = (0..6).map(|_| slot(pick(&ready, &[], By::Sessions, |_| 0))).collect();
         picked.sort_unstable();
         assert_eq!(picked, [Some(0), Some(0), Some(1), Some(1), Some(2), Some(2)]);
+    }
+
+    #[test]
+    fn one_that_drains_gets_no_session_and_other_requests_last() {
+        let ready = workers(2);
+        ready[0].drain();
+        let _busy = ready[1].enter().unwrap();
+        for by in [By::Sessions, By::InFlight] {
+            assert_eq!(slot(pick(&ready, &[], by, |_| 0)), Some(1));
+        }
+        ready[1].drain();
+        assert_eq!(pick(&ready, &[], By::Sessions, |_| 0), None);
+        assert_eq!(slot(pick(&ready, &[], By::InFlight, |_| 0)), Some(0));
+        ready[0].close();
+        assert_eq!(slot(pick(&ready, &[], By::InFlight, |_| 0)), Some(1));
     }
 
     #[test]

@@ -32,6 +32,11 @@ pub enum Refusal {
     },
     /// The gateway is stopping.
     Stopping,
+    /// The server was taken out of the config.
+    Removed {
+        /// The server.
+        server: String,
+    },
     /// `max_buffered_bytes` are in use.
     AtCapacity,
     /// The worker gave no head within `worker_timeout_seconds`.
@@ -64,7 +69,7 @@ pub const CODES: &[CodeDoc] = &[
     (
         503,
         "no_worker",
-        "no worker was ready within `queue_timeout_seconds`, or the gateway is stopping (with `Retry-After`)",
+        "no worker was ready within `queue_timeout_seconds`, the gateway is stopping, or the server was taken out of the config (with `Retry-After`)",
     ),
     (503, "at_capacity", "`max_buffered_bytes` of request bodies are in memory (with `Retry-After`)"),
     (504, "worker_timeout", "no reply within `worker_timeout_seconds`, where that is set"),
@@ -81,7 +86,9 @@ impl Refusal {
             Self::BadRequest(_) => StatusCode::BAD_REQUEST,
             Self::BodyTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::WorkerError(_) => StatusCode::BAD_GATEWAY,
-            Self::NoWorker { .. } | Self::Stopping | Self::AtCapacity => StatusCode::SERVICE_UNAVAILABLE,
+            Self::NoWorker { .. } | Self::Stopping | Self::Removed { .. } | Self::AtCapacity => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
             Self::WorkerTimeout { .. } => StatusCode::GATEWAY_TIMEOUT,
         }
     }
@@ -93,7 +100,7 @@ impl Refusal {
             Self::BadRequest(_) => "bad_request",
             Self::BodyTooLarge { .. } => "body_too_large",
             Self::WorkerError(_) => "worker_error",
-            Self::NoWorker { .. } | Self::Stopping => "no_worker",
+            Self::NoWorker { .. } | Self::Stopping | Self::Removed { .. } => "no_worker",
             Self::AtCapacity => "at_capacity",
             Self::WorkerTimeout { .. } => "worker_timeout",
         }
@@ -114,6 +121,7 @@ impl Refusal {
                 format!("no worker of server {server} was ready within {waited} s")
             }
             Self::Stopping => "the gateway is stopping".into(),
+            Self::Removed { server } => format!("the server {server} is not served any more"),
             Self::AtCapacity => {
                 "too many request bodies are waiting in the gateway's memory (max_buffered_bytes)".into()
             }
@@ -160,6 +168,7 @@ mod tests {
             Refusal::WorkerError(String::new()),
             Refusal::NoWorker { server, waited: 1 },
             Refusal::Stopping,
+            Refusal::Removed { server: "s".into() },
             Refusal::AtCapacity,
             Refusal::WorkerTimeout { limit: 1 },
         ] {

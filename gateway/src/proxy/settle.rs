@@ -28,9 +28,8 @@ impl Settlement {
         server: &Arc<ServerState>,
         worker: Arc<Worker>,
         ticket: Ticket,
-        counts: bool,
+        in_flight: Option<InFlight>,
     ) -> Self {
-        let in_flight = counts.then(|| worker.enter());
         let (shared, server) = (shared.clone(), server.clone());
         Self { shared, server, worker, ticket: Some(ticket), _in_flight: in_flight }
     }

@@ -5,12 +5,13 @@ use std::sync::{
     atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
+use arc_swap::{ArcSwap, Guard};
 use http::{HeaderMap, header::SET_COOKIE};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{budget::Budget, clock::Clock, observe::Observer, places::Places};
 use crate::{
-    config::{Kind, ServerConfig},
+    config::{Kind, ServerConfig, ServerSettings},
     session::{Rule, SessionTable},
     workers::WorkerSet,
 };
@@ -18,15 +19,22 @@ use crate::{
 /// One server: its rule, its sessions, its workers.
 #[derive(Debug)]
 pub struct ServerState {
-    /// Its place among the gateway's servers.
+    /// Its number among all servers that this gateway ever had.
     pub index: usize,
-    /// Its configuration.
-    pub config: Arc<ServerConfig>,
+    /// Its name.
+    pub name: String,
+    /// Its front address, as the config has it.
+    pub address: String,
+    settings: ArcSwap<ServerSettings>,
+    /// Cancelled when the server is removed: it waits for no worker any more.
+    pub removed: CancellationToken,
+    /// Cancelled when its front is closed.
+    pub closed: CancellationToken,
     /// Its protocol.
     pub rule: Rule,
     /// Its sessions and their owners.
     pub sessions: SessionTable,
-    /// Its ready workers.
+    /// Its workers that take requests.
     pub workers: Arc<WorkerSet>,
     /// Requests that wait for a worker.
     pub waiting: Count,
@@ -37,31 +45,46 @@ pub struct ServerState {
 
 impl ServerState {
     /// A server without sessions yet.
-    pub fn new(index: usize, config: Arc<ServerConfig>, workers: Arc<WorkerSet>) -> Self {
+    pub fn new(index: usize, config: &ServerConfig) -> Self {
         Self {
             index,
-            rule: Rule::new(&config),
-            sessions: SessionTable::new(&config),
-            config,
-            workers,
+            name: config.name.clone(),
+            address: config.listen.written.clone(),
+            settings: ArcSwap::from_pointee(config.settings.clone()),
+            removed: CancellationToken::new(),
+            closed: CancellationToken::new(),
+            rule: Rule::new(config),
+            sessions: SessionTable::new(config),
+            workers: Arc::default(),
             waiting: Count::default(),
             connections: Count::default(),
             warned_of_cookie: AtomicBool::new(false),
         }
     }
 
+    /// Its settings, as they are now.
+    pub fn settings(&self) -> Guard<Arc<ServerSettings>> {
+        self.settings.load()
+    }
+
+    /// Goes by these settings from now on. What the rule takes from a config at the start stays as it was.
+    pub fn set(&self, settings: ServerSettings) {
+        self.sessions.set_times(&settings);
+        self.settings.store(Arc::new(settings));
+    }
+
     /// Says once that a worker of a generic server sets cookies and none of them names a session: then every request is
     /// balanced, and a worker's state is lost. `routes_sessions_to_owner: false` says that this is meant.
     pub(super) fn check_cookie(&self, headers: &HeaderMap, names_session: bool) {
-        let settings = &self.config.settings;
-        let is_meant = self.config.kind != Kind::Generic || !settings.routes_sessions_to_owner;
+        let settings = self.settings();
+        let is_meant = self.rule.kind() != Kind::Generic || !settings.routes_sessions_to_owner;
         if is_meant || names_session || !headers.contains_key(SET_COOKIE) {
             return;
         }
         if self.warned_of_cookie.swap(true, Ordering::Relaxed) {
             return;
         }
-        let server = &self.config.name;
+        let server = &self.name;
         match &settings.session_cookie {
             Some(cookie) => tracing::warn!(
                 server,
@@ -93,6 +116,15 @@ pub struct Shared {
     pub stop: Stop,
     /// The bound on client connections.
     pub places: Places,
+    /// The servers whose front is open, in the order of the config.
+    pub servers: ArcSwap<Vec<Arc<ServerState>>>,
+}
+
+impl Shared {
+    /// The server of this number, if its front is open.
+    pub fn server(&self, index: usize) -> Option<Arc<ServerState>> {
+        self.servers.load().iter().find(|server| server.index == index).cloned()
+    }
 }
 
 /// The gateway's own stop: begun once, done when the last connection is.

@@ -1,7 +1,10 @@
 //! The table: who owns which session, and where a request goes.
 
 use std::{
-    sync::{Arc, atomic::AtomicU64},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -19,7 +22,7 @@ use super::{
     rule::names_sessions,
 };
 use crate::{
-    config::{Kind, ServerConfig},
+    config::{Kind, ServerConfig, ServerSettings},
     worker_id::WorkerId,
 };
 
@@ -40,26 +43,37 @@ pub(super) struct Policy {
     pub(super) names_sessions: bool,
     /// Any reply below 500 uses the session: opaque cookies are often chosen by the client.
     pub(super) any_reply_uses: bool,
-    /// From the last use on, by state.
-    lifetimes: [Millis; 3],
+    /// Whether starts open sessions; else a claim lives as long as an open session.
+    has_starts: bool,
+    /// From the last use on, by state. A reload changes them.
+    lifetimes: [AtomicU64; 3],
 }
 
 impl Policy {
     fn new(config: &ServerConfig) -> Self {
         let settings = &config.settings;
-        let window = millis(settings.session_close_retry_window);
-        let idle = millis(settings.session_idle_timeout);
-        let has_starts = config.kind != Kind::Generic || !settings.session_start_routes.is_empty();
-        Self {
+        let policy = Self {
             names_sessions: names_sessions(config),
             any_reply_uses: config.kind == Kind::Generic,
-            lifetimes: [if has_starts { window } else { idle }, idle, window],
+            has_starts: config.kind != Kind::Generic || !settings.session_start_routes.is_empty(),
+            lifetimes: Default::default(),
+        };
+        policy.set_times(settings);
+        policy
+    }
+
+    fn set_times(&self, settings: &ServerSettings) {
+        let window = millis(settings.session_close_retry_window);
+        let idle = millis(settings.session_idle_timeout);
+        let all = [if self.has_starts { window } else { idle }, idle, window];
+        for (lifetime, new) in self.lifetimes.iter().zip(all) {
+            lifetime.store(new, Ordering::Relaxed);
         }
     }
 
     /// How long after its last use a session of this state is forgotten or, if open, lost.
     pub(super) fn lifetime(&self, state: SessionState) -> Millis {
-        self.lifetimes[state as usize]
+        self.lifetimes[state as usize].load(Ordering::Relaxed)
     }
 }
 
@@ -99,6 +113,12 @@ impl SessionTable {
             policy: Policy::new(config),
             totals: Totals::default(),
         }
+    }
+
+    /// Goes by these settings' close-retry window and idle timeout from now on. A session that is known is looked at when
+    /// its time by the old ones is over.
+    pub fn set_times(&self, settings: &ServerSettings) {
+        self.policy.set_times(settings);
     }
 
     /// Finds or chooses the owner and claims the session provisionally.
@@ -256,6 +276,12 @@ impl SessionTable {
         self.owners
             .known(worker)
             .map_or(0, |owner| owner.count(SessionState::Claimed) + owner.count(SessionState::Open))
+    }
+
+    /// Sessions of one worker by state: claimed, open, ended.
+    pub fn of_worker(&self, worker: WorkerId) -> [usize; 3] {
+        let owner = self.owners.known(worker);
+        owner.map_or([0; 3], |owner| SessionState::ALL.map(|state| owner.count(state)))
     }
 }
 

@@ -40,6 +40,11 @@ impl Backoff {
         Self { times, failures: 0 }
     }
 
+    /// Goes by these from now on.
+    pub(crate) fn set_times(&mut self, times: BackoffTimes) {
+        self.times = times;
+    }
+
     /// Processes in a row that did not become ready, or not for long.
     pub(crate) fn failures(&self) -> u32 {
         self.failures

@@ -1,7 +1,8 @@
 //! Slots, generations, readiness, restart. Knows no sessions.
 //!
-//! A [`Supervisor`] keeps each of a server's slots filled. A slot's task starts a process through a keeper, probes it
-//! until it answers, puts it into the [`WorkerSet`] that the proxy reads, sees its exit, and starts the next one.
+//! A [`Supervisor`] keeps each of a server's slots filled. A process's task starts it through a keeper, probes it until it
+//! answers, puts it into the [`WorkerSet`] that the proxy reads, lets it drain when it is told to, and sees its exit; a
+//! slot's task starts the next one. [`Supervisor::replace`] is the rolling way to another process, for whatever reason.
 
 mod address;
 mod advice;
@@ -19,12 +20,16 @@ mod probe;
 mod process;
 mod progress;
 mod report;
+mod roll;
 mod run_dir;
 mod set;
+mod shared;
 mod slot;
+mod slots;
 mod spawner;
 mod state;
 mod supervisor;
+mod surge;
 #[cfg(test)]
 pub(crate) mod testing;
 
@@ -33,7 +38,12 @@ pub use ask::{Asked, Refused, Unasked, ask};
 pub use describe::{Undescribed, describe};
 pub use memory::resident_by_group;
 pub use progress::PhaseTimes;
-pub use report::{ExitReport, Failed, LastFailure, Phase, SlotStatus, StartFailure};
+pub use report::{
+    DrainStatus, DrainTotals, ExitReport, Failed, LastFailure, NotReplaced, OtherStatus, Phase, SlotStatus,
+    StartFailure,
+};
+pub use roll::{RollState, RollStatus};
 pub use set::{InFlight, Worker, WorkerSet};
+pub use slots::Resized;
 pub use state::{SlotState, Transitions};
-pub use supervisor::{Supervisor, WorkerEvents};
+pub use supervisor::{Held, NotRolling, Reconfigured, RollTotals, Supervisor, WorkerEvents};

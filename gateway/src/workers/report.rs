@@ -24,7 +24,7 @@ const REPORTED_LINES: usize = 20;
 pub struct SlotStatus {
     /// Its number, from 0.
     pub slot: u16,
-    /// The newest process: counts from 1; 0 before the first.
+    /// The process that it goes by: counts from 1; 0 before the first. The newest, but for one that is to take over.
     pub generation: u32,
     /// Its state.
     pub state: SlotState,
@@ -48,6 +48,47 @@ pub struct SlotStatus {
     pub last_failure: Option<LastFailure>,
     /// The last lines of the newest process's output.
     pub output: Vec<String>,
+    /// The drain that its worker is in.
+    pub drain: Option<DrainStatus>,
+    /// Its other living processes, by generation: the one that is to take over, and older ones that drain.
+    pub others: Vec<OtherStatus>,
+}
+
+/// A slot's living process that is not the one which the slot goes by.
+#[derive(Clone, Debug)]
+pub struct OtherStatus {
+    /// Which of the slot's processes.
+    pub generation: u32,
+    /// Its state: `starting`, or `draining`.
+    pub state: SlotState,
+    /// Its process ID, while it runs.
+    pub pid: Option<i32>,
+    /// Where it listens.
+    pub address: Option<String>,
+    /// When it was started: seconds since 1970.
+    pub started_unix: u64,
+    /// The drain that it is in.
+    pub drain: Option<DrainStatus>,
+}
+
+/// How far a drain is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DrainStatus {
+    /// Why it drains.
+    pub reason: String,
+    /// For how long it has.
+    pub since: Duration,
+    /// How long it may still take before what is left is lost; `None`: for ever.
+    pub left: Option<Duration>,
+}
+
+/// What drains have cost since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DrainTotals {
+    /// Drains that were over at their deadline, with something left.
+    pub cut: u64,
+    /// Sessions that were lost then.
+    pub lost: u64,
 }
 
 /// The end of a worker that was ready.
@@ -76,6 +117,16 @@ pub struct LastFailure {
     pub at_unix: u64,
     /// What it was.
     pub what: Failed,
+}
+
+impl LastFailure {
+    /// Whose failure it was.
+    pub fn worker(&self) -> WorkerId {
+        match &self.what {
+            Failed::Start(failure) => failure.worker,
+            Failed::Death { worker, .. } => *worker,
+        }
+    }
 }
 
 /// What failed.
@@ -168,6 +219,26 @@ impl fmt::Display for StartFailure {
 }
 
 impl std::error::Error for StartFailure {}
+
+/// Why a slot's worker was not replaced. What it has serves on.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum NotReplaced {
+    /// The new worker did not start.
+    #[error("{0}")]
+    Failed(Box<StartFailure>),
+    /// The slot was drained meanwhile.
+    #[error("the slot was drained")]
+    Drained,
+    /// It was called off, or another replacement took its place.
+    #[error("the replacement was called off")]
+    CalledOff,
+    /// The gateway stops.
+    #[error("the gateway stops")]
+    Stopped,
+    /// The server has no such slot.
+    #[error("there is no slot {0}")]
+    NoSlot(u16),
+}
 
 /// The last lines of a process's output.
 #[derive(Debug, Default)]

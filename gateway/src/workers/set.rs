@@ -2,7 +2,7 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicUsize, Ordering},
+    atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
 use arc_swap::ArcSwap;
@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::Address;
 use crate::worker_id::WorkerId;
 
-/// One ready worker process, as the proxy sees it.
+/// One worker process that takes requests, as the proxy sees it.
 #[derive(Debug)]
 pub struct Worker {
     /// Its slot and generation.
@@ -21,28 +21,80 @@ pub struct Worker {
     pub address: Address,
     exited: CancellationToken,
     in_flight: AtomicUsize,
+    /// It keeps its sessions, and is to get no new ones.
+    drains: AtomicBool,
+    /// Nobody may enter. Set before `in_flight` is read for the last time, read after it was raised: whoever is not seen
+    /// there sees this.
+    closed: AtomicBool,
 }
 
 impl Worker {
     /// A worker with nothing in flight.
     pub fn new(id: WorkerId, address: Address) -> Self {
-        Self { id, address, exited: CancellationToken::new(), in_flight: AtomicUsize::new(0) }
+        Self {
+            id,
+            address,
+            exited: CancellationToken::new(),
+            in_flight: AtomicUsize::new(0),
+            drains: AtomicBool::new(false),
+            closed: AtomicBool::new(false),
+        }
     }
 
-    /// Cancelled when the process has exited, after `WorkerEvents::exited` returned.
+    /// Cancelled when the process has exited, after `WorkerEvents::exited` returned; or when it is given up at the end of
+    /// its drain, after `WorkerEvents::retired` returned.
     pub fn exited(&self) -> &CancellationToken {
         &self.exited
     }
 
     /// Requests that are with it now.
     pub fn in_flight(&self) -> usize {
-        self.in_flight.load(Ordering::Relaxed)
+        self.in_flight.load(Ordering::SeqCst)
     }
 
-    /// Counts a request in, for as long as the guard lives.
-    pub fn enter(self: &Arc<Self>) -> InFlight {
-        self.in_flight.fetch_add(1, Ordering::Relaxed);
-        InFlight(Arc::clone(self))
+    /// Counts a request in, for as long as the guard lives; `None` if the worker's drain is about to be over. Then the
+    /// [`WorkerSet`] changes soon: it is gone, or can be entered again.
+    pub fn enter(self: &Arc<Self>) -> Option<InFlight> {
+        self.in_flight.fetch_add(1, Ordering::SeqCst);
+        // Counts itself out again where it may not stay.
+        let entered = InFlight(Arc::clone(self));
+        (!self.is_closed()).then_some(entered)
+    }
+
+    /// Whether it keeps the sessions that it has, and is to get no new ones.
+    pub fn is_draining(&self) -> bool {
+        self.drains.load(Ordering::Relaxed)
+    }
+
+    /// Whether nobody may [`Worker::enter`] now.
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::SeqCst)
+    }
+
+    /// Begins the drain.
+    pub(crate) fn drain(&self) {
+        self.drains.store(true, Ordering::Relaxed);
+    }
+
+    /// Closes it for good if nothing is in flight and `is_unused` says that no session needs it. `None`: it is in use, as
+    /// was plain to see; `Some(false)`: a request came meanwhile, and one that could not enter may wait for a change.
+    pub(crate) fn close_if(&self, is_unused: impl Fn() -> bool) -> Option<bool> {
+        // In this order: what a request leaves behind in the table is there before it is counted out.
+        let is_idle = || self.in_flight() == 0 && is_unused();
+        if !is_idle() {
+            return None;
+        }
+        self.close();
+        let idle = is_idle();
+        if !idle {
+            self.closed.store(false, Ordering::SeqCst);
+        }
+        Some(idle)
+    }
+
+    /// Closes it whatever it is used for.
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::SeqCst);
     }
 }
 
@@ -59,11 +111,11 @@ impl InFlight {
 
 impl Drop for InFlight {
     fn drop(&mut self) {
-        self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
+        self.0.in_flight.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
-/// A server's ready workers: read on every request, written when one comes or goes.
+/// A server's workers that take requests, those that drain among them: read on every request, written when one comes or goes.
 #[derive(Debug)]
 pub struct WorkerSet {
     workers: ArcSwap<Vec<Arc<Worker>>>,
@@ -77,12 +129,12 @@ impl Default for WorkerSet {
 }
 
 impl WorkerSet {
-    /// The ready workers, by slot.
+    /// The workers, by slot and generation.
     pub fn ready(&self) -> Arc<Vec<Arc<Worker>>> {
         self.workers.load_full()
     }
 
-    /// This worker, if it is ready.
+    /// This worker, if it takes requests.
     pub fn get(&self, id: WorkerId) -> Option<Arc<Worker>> {
         self.workers.load().iter().find(|worker| worker.id == id).cloned()
     }
@@ -140,11 +192,45 @@ mod tests {
     #[test]
     fn requests_in_flight_are_counted_by_guards() {
         let worker = worker(0, 1);
-        let (one, two) = (worker.enter(), worker.enter());
+        let (one, two) = (worker.enter().unwrap(), worker.enter().unwrap());
         assert_eq!(worker.in_flight(), 2);
         drop(one);
         assert_eq!(two.worker().in_flight(), 1);
         drop(two);
         assert_eq!(worker.in_flight(), 0);
+    }
+
+    #[test]
+    fn a_worker_is_closed_only_when_nothing_needs_it() {
+        let worker = worker(0, 1);
+        worker.drain();
+        let busy = worker.enter().expect("a draining worker keeps its sessions' requests");
+        assert_eq!(worker.close_if(|| true), None, "a request is in flight");
+        drop(busy);
+        assert_eq!(worker.close_if(|| false), None, "a session is open");
+        // A request that came between the two looks has claimed a session.
+        let looks = std::cell::Cell::new(0);
+        let unused = || {
+            looks.set(looks.get() + 1);
+            looks.get() == 1
+        };
+        assert_eq!(worker.close_if(unused), Some(false));
+        assert!(worker.enter().is_some(), "it is open again");
+        assert_eq!(worker.close_if(|| true), Some(true));
+        assert!(worker.enter().is_none() && worker.in_flight() == 0);
+    }
+
+    #[test]
+    fn nobody_is_inside_a_closed_worker_whatever_the_threads_do() {
+        for _ in 0..200 {
+            let worker = worker(0, 1);
+            let entering = std::thread::spawn({
+                let worker = Arc::clone(&worker);
+                move || worker.enter()
+            });
+            let closed = worker.close_if(|| true) == Some(true);
+            let entered = entering.join().unwrap();
+            assert!(!(closed && entered.is_some()), "closed with a request inside");
+        }
     }
 }

@@ -1,54 +1,99 @@
-//! One slot: its processes, one after the other.
+//! One slot: the process that it goes by, one that is to take over, and older ones that drain.
+//!
+//! | | ready | ends |
+//! |---|---|---|
+//! | *current* | | the successor becomes it; else the next start, after a wait |
+//! | *successor* | becomes the current one, which drains from then on | nothing else changes |
+//! | *leaving* | | nothing else changes; with the last one an emptied slot is drained |
 
 mod cell;
+mod life;
 
-use std::{convert::Infallible, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-use nix::sys::signal::Signal;
 use tokio::{
-    sync::watch,
-    time::{Instant, sleep, timeout, timeout_at},
+    sync::{mpsc, oneshot, watch},
+    task::JoinSet,
+    time::{Instant, sleep_until},
 };
-use tokio_util::sync::CancellationToken;
 
-pub(crate) use cell::Cell;
+pub(crate) use cell::{Cell, Place};
 
+use self::life::{Ended, Life};
 use super::{
-    ExitReport, Phase, SlotState, StartFailure, Worker, WorkerEvents, WorkerSet, advice,
-    backoff::{Backoff, BackoffTimes, HEALTHY_AFTER, Next},
-    process::Process,
-    progress::Progress,
-    spawner::{Answered, Launched, Spawner},
+    NotReplaced, SlotState,
+    backoff::{Backoff, Next},
+    shared::Shared,
+    surge::Permit,
 };
-use crate::{
-    keeper::{Exit, Order},
-    worker_id::WorkerId,
-};
+use crate::{config::WorkerStart, worker_id::WorkerId};
 
-/// How the first starts of a server's slots went.
-#[derive(Debug, Default)]
-pub(crate) struct FirstStarts {
-    pub(crate) one_is_ready: bool,
-    pub(crate) failures: Vec<StartFailure>,
+/// What a slot is told to do.
+#[derive(Debug)]
+pub(crate) enum Command {
+    /// To have a new process in the place of what it has.
+    Replace(Replace),
+    /// To end a replacement that is under way, and keep what it has.
+    CallOff,
+    /// To let its worker drain, and stay empty.
+    Drain {
+        /// Why.
+        reason: String,
+        /// The server needs the slot no more.
+        for_good: bool,
+    },
+    /// To have a process, if it was to stay empty.
+    Fill,
 }
 
-/// Times that the config sets.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Times {
-    pub(crate) start_timeout: Duration,
-    pub(crate) stop_timeout: Duration,
-    pub(crate) backoff: BackoffTimes,
+/// An order for a new process.
+#[derive(Debug)]
+pub(crate) struct Replace {
+    pub(crate) reason: String,
+    /// What it is started as, if not as the others.
+    pub(crate) start: Option<Arc<WorkerStart>>,
+    /// Kept until the old process is gone.
+    pub(crate) permit: Option<Permit>,
+    /// Told when the new one is ready, or will not be.
+    pub(crate) done: oneshot::Sender<Result<WorkerId, NotReplaced>>,
 }
 
-/// What a server's slots share.
-pub(crate) struct Shared {
-    pub(crate) server: String,
-    pub(crate) times: Times,
-    pub(crate) spawner: Box<dyn Spawner>,
-    pub(crate) events: Arc<dyn WorkerEvents>,
-    pub(crate) workers: Arc<WorkerSet>,
-    pub(crate) first_starts: watch::Sender<FirstStarts>,
-    pub(crate) stop: CancellationToken,
+/// What becomes of a slot that has no process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wants {
+    AProcess,
+    Nothing,
+    /// The same, and the server does not need it.
+    NothingForGood,
+}
+
+/// A living process.
+struct One {
+    id: WorkerId,
+    task: tokio::task::Id,
+    is_ready: bool,
+    leave: watch::Sender<Option<String>>,
+    /// Why it takes another's place.
+    reason: String,
+    permit: Option<Permit>,
+    done: Option<oneshot::Sender<Result<WorkerId, NotReplaced>>>,
+}
+
+impl One {
+    fn leave(&self, why: &str) {
+        self.leave.send_if_modified(|told| {
+            let first = told.is_none();
+            told.get_or_insert_with(|| why.to_owned());
+            first
+        });
+    }
+
+    fn answer(&mut self, result: Result<WorkerId, NotReplaced>) {
+        if let Some(done) = self.done.take() {
+            // Whoever asked may have gone.
+            let _ = done.send(result);
+        }
+    }
 }
 
 /// One slot's task.
@@ -56,46 +101,225 @@ pub(crate) struct Slot {
     shared: Arc<Shared>,
     slot: u16,
     cell: Arc<Cell>,
-}
-
-/// Why waiting for readiness ended.
-enum Start {
-    Ready(Answered),
-    Exited(Exit),
-    TimedOut,
-    Stopped,
+    commands: mpsc::UnboundedReceiver<Command>,
+    ready: (mpsc::UnboundedSender<WorkerId>, mpsc::UnboundedReceiver<WorkerId>),
+    lives: JoinSet<Ended>,
+    next_generation: u32,
+    backoff: Backoff,
+    wants: Wants,
+    /// When a slot without a current process is to have the next.
+    next_start: Instant,
+    current: Option<One>,
+    successor: Option<One>,
+    leaving: Vec<One>,
 }
 
 impl Slot {
-    pub(crate) fn new(shared: Arc<Shared>, slot: u16) -> Self {
-        let cell = Arc::new(Cell::new(&shared.server, slot));
-        Self { shared, slot, cell }
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        slot: u16,
+        cell: Arc<Cell>,
+        commands: mpsc::UnboundedReceiver<Command>,
+    ) -> Self {
+        Self {
+            backoff: Backoff::new(shared.setup.load().times.backoff),
+            shared,
+            slot,
+            cell,
+            commands,
+            ready: mpsc::unbounded_channel(),
+            lives: JoinSet::new(),
+            next_generation: 1,
+            wants: Wants::AProcess,
+            next_start: Instant::now(),
+            current: None,
+            successor: None,
+            leaving: Vec::new(),
+        }
     }
 
-    pub(crate) fn cell(&self) -> Arc<Cell> {
-        Arc::clone(&self.cell)
-    }
-
-    /// Keeps the slot filled until it is told to stop.
-    pub(crate) async fn run(self) {
-        let mut backoff = Backoff::new(self.shared.times.backoff);
-        let mut generation = 1;
-        while !self.shared.stop.is_cancelled() {
-            let ready_for = self.one_life(WorkerId { slot: self.slot, generation }).await;
-            generation += 1;
-            if !self.shared.stop.is_cancelled() {
-                self.wait(&mut backoff, ready_for).await;
+    /// Keeps the slot as it is told to, until the stop.
+    pub(crate) async fn run(mut self) {
+        let stop = self.shared.stop.clone();
+        loop {
+            let starts = self.current.is_none() && self.successor.is_none() && self.wants == Wants::AProcess;
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                Some(id) = self.ready.1.recv() => self.took_over(id),
+                Some(ended) = self.lives.join_next_with_id(), if !self.lives.is_empty() => match ended {
+                    Ok((_, ended)) => self.ended(ended),
+                    Err(error) => self.panicked(&error),
+                },
+                Some(command) = self.commands.recv() => self.obey(command),
+                () = sleep_until(self.next_start), if starts => {
+                    self.current = Some(self.start(Place::Shown, None));
+                }
             }
         }
-        self.cell.stopped();
+        for one in [&mut self.current, &mut self.successor].into_iter().flatten() {
+            one.answer(Err(NotReplaced::Stopped));
+        }
+        while let Some(ended) = self.lives.join_next().await {
+            if let Err(error) = ended {
+                tracing::error!(
+                    server = self.shared.server,
+                    slot = self.slot,
+                    "a worker's task failed: {error}"
+                );
+            }
+        }
+        self.cell.stopped("the gateway stops it");
     }
 
-    /// Waits until the next process may be started, or the slot is told to stop.
-    async fn wait(&self, backoff: &mut Backoff, ready_for: Option<Duration>) {
-        let next = backoff.next(ready_for);
-        let failures = backoff.failures();
+    fn start(&mut self, place: Place, replace: Option<Replace>) -> One {
+        let id = WorkerId { slot: self.slot, generation: self.next_generation };
+        self.next_generation += 1;
+        let (leave, told) = watch::channel(None);
+        let (start, reason, permit, done) = match replace {
+            Some(Replace { reason, start, permit, done }) => (start, reason, permit, Some(done)),
+            None => (None, String::new(), None, None),
+        };
+        let life = Life {
+            shared: Arc::clone(&self.shared),
+            cell: Arc::clone(&self.cell),
+            id,
+            config: self.shared.config_with(start),
+            place,
+            leave: told,
+            ready: self.ready.0.clone(),
+        };
+        let task = self.lives.spawn(life.run()).id();
+        One { id, task, is_ready: false, leave, reason, permit, done }
+    }
+
+    fn obey(&mut self, command: Command) {
+        match command {
+            Command::Replace(replace) => self.replace(replace),
+            Command::CallOff => self.call_off(|| NotReplaced::CalledOff),
+            Command::Drain { reason, for_good } => self.empty(&reason, for_good),
+            Command::Fill if self.wants != Wants::AProcess => {
+                self.wants = Wants::AProcess;
+                self.next_start = Instant::now();
+            }
+            Command::Fill => {}
+        }
+    }
+
+    fn replace(&mut self, replace: Replace) {
+        self.wants = Wants::AProcess;
+        self.call_off(|| NotReplaced::CalledOff);
+        if let Some(mut starting) = self.current.take_if(|current| !current.is_ready) {
+            // It serves nobody yet, so nobody misses it.
+            starting.answer(Err(NotReplaced::CalledOff));
+            self.let_go(starting, &replace.reason);
+        }
+        if self.current.is_some() {
+            self.successor = Some(self.start(Place::Beside, Some(replace)));
+        } else {
+            let extra = Replace { permit: None, ..replace };
+            self.current = Some(self.start(Place::Shown, Some(extra)));
+        }
+    }
+
+    fn call_off(&mut self, why: impl Fn() -> NotReplaced) {
+        if let Some(mut successor) = self.successor.take() {
+            let why = why();
+            let text = why.to_string();
+            successor.answer(Err(why));
+            self.let_go(successor, &text);
+        }
+    }
+
+    fn empty(&mut self, reason: &str, for_good: bool) {
+        let before = self.wants;
+        self.wants = if for_good { Wants::NothingForGood } else { Wants::Nothing };
+        self.call_off(|| NotReplaced::Drained);
+        if let Some(mut current) = self.current.take() {
+            current.answer(Err(NotReplaced::Drained));
+            self.let_go(current, reason);
+        } else if self.leaving.is_empty() && before != self.wants {
+            self.rest();
+        }
+    }
+
+    fn let_go(&mut self, one: One, why: &str) {
+        one.leave(why);
+        self.leaving.push(one);
+    }
+
+    /// A process is ready: a successor takes over.
+    fn took_over(&mut self, id: WorkerId) {
+        let mut permit = None;
+        if let Some(mut successor) = self.successor.take_if(|one| one.id == id) {
+            permit = successor.permit.take();
+            let old = self.current.replace(successor);
+            self.cell.show(id);
+            if let Some(mut old) = old {
+                old.permit = permit.take();
+                let why = self.current.as_ref().map(|one| one.reason.clone()).unwrap_or_default();
+                self.let_go(old, &format!("worker {id} has taken over: {why}"));
+            }
+        }
+        drop(permit);
+        if let Some(current) = self.current.as_mut().filter(|one| one.id == id) {
+            current.is_ready = true;
+            current.answer(Ok(id));
+        }
+    }
+
+    fn ended(&mut self, ended: Ended) {
+        let Ended { id, ready_for, failure } = ended;
+        // One that did not fail was told to end, which whoever asked for it knows.
+        let why = || failure.map_or(NotReplaced::CalledOff, NotReplaced::Failed);
+        if let Some(mut successor) = self.successor.take_if(|one| one.id == id) {
+            successor.answer(Err(why()));
+            if self.current.is_none() {
+                self.wait(None);
+            }
+        } else if let Some(mut current) = self.current.take_if(|one| one.id == id) {
+            current.answer(Err(why()));
+            match &self.successor {
+                Some(successor) => self.cell.show(successor.id),
+                None => self.wait(ready_for),
+            }
+        } else {
+            self.leaving.retain(|one| one.id != id);
+            if self.leaving.is_empty() && self.current.is_none() && self.wants != Wants::AProcess {
+                self.rest();
+            }
+        }
+    }
+
+    /// A fault of the gateway's own: the slot goes on as after a failed start.
+    fn panicked(&mut self, error: &tokio::task::JoinError) {
+        tracing::error!(server = self.shared.server, slot = self.slot, "a worker's task failed: {error}");
+        let all = self.current.iter().chain(&self.successor).chain(&self.leaving);
+        let id = all.into_iter().find(|one| one.task == error.id()).map(|one| one.id);
+        if let Some(id) = id {
+            self.ended(Ended { id, ready_for: None, failure: None });
+        }
+    }
+
+    fn rest(&self) {
+        match self.wants {
+            Wants::AProcess => {}
+            Wants::Nothing => {
+                let (server, slot) = (&self.shared.server, self.slot);
+                let how = format!("empty until `gym-gateway restart {server} --slot {slot}`");
+                self.cell.drained(&how);
+            }
+            Wants::NothingForGood => self.cell.stopped("the server needs it no more"),
+        }
+    }
+
+    /// Sets when the next process is started, after one that was ready for so long (`None`: never).
+    fn wait(&mut self, ready_for: Option<Duration>) {
+        self.backoff.set_times(self.shared.setup.load().times.backoff);
+        let next = self.backoff.next(ready_for);
+        let failures = self.backoff.failures();
         let wait = match next {
-            Next::Now => return,
+            Next::Now => Duration::ZERO,
             Next::Wait(wait) => {
                 let reason =
                     format!("failure {failures} in a row, next start in {:.1} s", wait.as_secs_f64());
@@ -111,170 +335,7 @@ impl Slot {
                 wait
             }
         };
-        // Told to stop: out at once.
-        let _ = timeout(wait, self.shared.stop.cancelled()).await;
-    }
-
-    /// One process from start to end. Returns how long it was ready, if it ever was.
-    async fn one_life(&self, id: WorkerId) -> Option<Duration> {
-        let mut progress = Progress::begin();
-        let deadline = Instant::now() + self.shared.times.start_timeout;
-        let mut launched = match self.shared.spawner.launch(id) {
-            Ok(launched) => launched,
-            Err(seen) => {
-                self.cell.begin(id, None);
-                progress.reach(Phase::Spawn, seen);
-                self.failed_start(id, None, progress, None);
-                return None;
-            }
-        };
-        self.cell.begin(id, Some(launched.process.clone()));
-        match self.wait_ready(&launched, &mut progress, deadline).await {
-            Start::Ready(Answered { address, headers }) => {
-                // The worker has it now.
-                launched.places.port = None;
-                let worker = Arc::new(Worker::new(id, address));
-                Some(self.ready_life(&launched.process, &worker, &headers).await)
-            }
-            Start::Exited(exit) => {
-                let (phase, seen) = match launched.process.stage().failed {
-                    Some(failed) => failed,
-                    None => (progress.phase.max(Phase::Listen), format!("it {exit}")),
-                };
-                progress.reach(phase, seen);
-                launched.process.gone().await;
-                self.failed_start(id, Some(&launched), progress, Some(exit));
-                None
-            }
-            Start::TimedOut => {
-                progress.spent_now();
-                launched.process.order(Order::Kill);
-                launched.process.gone().await;
-                self.failed_start(id, Some(&launched), progress, None);
-                None
-            }
-            Start::Stopped => {
-                progress.spent_now();
-                self.end(&launched.process).await;
-                launched.process.gone().await;
-                progress.seen.push_str("; the gateway was stopped");
-                let failure = self.failure(id, Some(&launched), progress, None);
-                self.cell.broke_off(&failure);
-                self.first_start(failure);
-                None
-            }
-        }
-    }
-
-    async fn wait_ready(&self, launched: &Launched, progress: &mut Progress, deadline: Instant) -> Start {
-        tokio::select! {
-            biased;
-            () = self.shared.stop.cancelled() => Start::Stopped,
-            exit = launched.process.exited() => Start::Exited(exit),
-            ready = timeout_at(deadline, self.shared.spawner.ready(launched, progress)) => {
-                ready.map_or(Start::TimedOut, Start::Ready)
-            }
-        }
-    }
-
-    /// A ready worker's life to its end. Returns how long it was.
-    async fn ready_life(
-        &self,
-        process: &Process,
-        worker: &Arc<Worker>,
-        headers: &http::HeaderMap,
-    ) -> Duration {
-        let Shared { events, workers, first_starts, .. } = &*self.shared;
-        let since = Instant::now();
-        self.cell.ready(&worker.address);
-        events.ready(worker, headers);
-        workers.add(worker);
-        workers.changed();
-        first_starts.send_modify(|first| first.one_is_ready = true);
-        let (exit, asked_for) = tokio::select! {
-            biased;
-            exit = process.exited() => (exit, false),
-            () = self.shared.stop.cancelled() => {
-                workers.remove(worker.id);
-                (self.end(process).await, true)
-            }
-            never = self.healthy() => match never {},
-        };
-        workers.remove(worker.id);
-        let report =
-            ExitReport { exit, ready_for: since.elapsed(), asked_for, output: process.output().lines() };
-        events.exited(worker.id, &report);
-        worker.exited().cancel();
-        workers.changed();
-        self.cell.ended(worker.id, &report);
-        process.gone().await;
-        report.ready_for
-    }
-
-    /// Notes when a worker has been ready for long enough to count as healthy.
-    async fn healthy(&self) -> Infallible {
-        sleep(HEALTHY_AFTER).await;
-        self.cell.healthy();
-        std::future::pending().await
-    }
-
-    /// Asks a process to end, and kills its group if it does not.
-    async fn end(&self, process: &Process) -> Exit {
-        self.cell.draining("the gateway stops");
-        process.order(Order::Signal(Signal::SIGTERM as i32));
-        match timeout(self.shared.times.stop_timeout, process.exited()).await {
-            Ok(exit) => exit,
-            Err(_) => {
-                let limit = self.shared.times.stop_timeout.as_secs_f64();
-                tracing::warn!(
-                    server = self.shared.server,
-                    slot = self.slot,
-                    "still there {limit:.1} s after SIGTERM: killed"
-                );
-                process.order(Order::Kill);
-                process.exited().await
-            }
-        }
-    }
-
-    fn failed_start(
-        &self,
-        id: WorkerId,
-        launched: Option<&Launched>,
-        progress: Progress,
-        exit: Option<Exit>,
-    ) {
-        let failure = self.failure(id, launched, progress, exit);
-        self.cell.failed_start(&failure);
-        self.first_start(failure);
-    }
-
-    fn failure(
-        &self,
-        id: WorkerId,
-        launched: Option<&Launched>,
-        progress: Progress,
-        exit: Option<Exit>,
-    ) -> StartFailure {
-        let output = |launched: &Launched| launched.process.output().last_lines();
-        StartFailure {
-            server: self.shared.server.clone(),
-            worker: id,
-            phase: progress.phase,
-            spent: progress.spent,
-            advice: advice::for_start(progress.phase, exit.as_ref()).into(),
-            exit,
-            seen: progress.seen,
-            command: launched.map(|launched| launched.command.clone()).unwrap_or_default(),
-            output: launched.map(output).unwrap_or_default(),
-        }
-    }
-
-    /// Tells whoever waits for the server's first worker.
-    fn first_start(&self, failure: StartFailure) {
-        if failure.worker.generation == 1 {
-            self.shared.first_starts.send_modify(|first| first.failures.push(failure));
-        }
+        self.next_start = Instant::now() + wait;
     }
 }
 

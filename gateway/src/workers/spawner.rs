@@ -1,6 +1,6 @@
 //! How a slot comes to a process, and hears that it is ready: the seam between the state machine and the system.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
 use async_trait::async_trait;
 use http::HeaderMap;
@@ -40,8 +40,8 @@ pub(crate) struct Answered {
 /// Starts processes and waits for them to be ready.
 #[async_trait]
 pub(crate) trait Spawner: Send + Sync {
-    /// Starts a process; an error is the system's, in words.
-    fn launch(&self, id: WorkerId) -> Result<Launched, String>;
+    /// Starts a process of this server; an error is the system's, in words.
+    fn launch(&self, server: &ServerConfig, id: WorkerId) -> Result<Launched, String>;
 
     /// Returns when the worker answers as a ready one does; what it waits for stands in `progress`.
     async fn ready(&self, launched: &Launched, progress: &mut Progress) -> Answered;
@@ -50,7 +50,6 @@ pub(crate) trait Spawner: Send + Sync {
 /// Starts real processes.
 #[derive(Debug)]
 pub(crate) struct KeeperSpawner {
-    pub(crate) server: Arc<ServerConfig>,
     pub(crate) binary: PathBuf,
     /// The folder of their sockets.
     pub(crate) sockets: PathBuf,
@@ -58,18 +57,18 @@ pub(crate) struct KeeperSpawner {
 
 #[async_trait]
 impl Spawner for KeeperSpawner {
-    fn launch(&self, id: WorkerId) -> Result<Launched, String> {
-        let plan = launch::plan(&self.server, id, socket_in(&self.sockets, id))
-            .map_err(|error| error.to_string())?;
+    fn launch(&self, server: &ServerConfig, id: WorkerId) -> Result<Launched, String> {
+        let plan =
+            launch::plan(server, id, socket_in(&self.sockets, id)).map_err(|error| error.to_string())?;
         let command = format!("{} (in {})", plan.spec.argv.join(" "), plan.spec.directory);
-        let log = match &self.server.settings.process.log_file {
+        let log = match &server.settings.process.log_file {
             Some(settings) => Some(
-                LogFile::of(settings, &self.server.name, id)
+                LogFile::of(settings, &server.name, id)
                     .map_err(|error| format!("cannot start a thread for `log_file`: {error}"))?,
             ),
             None => None,
         };
-        let label = Label { server: self.server.name.clone(), slot: Some(id.slot), log };
+        let label = Label { server: server.name.clone(), slot: Some(id.slot), log };
         let process = Process::start(self.binary.clone(), plan.spec, label);
         Ok(Launched { process, places: plan.places, command })
     }

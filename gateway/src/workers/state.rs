@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A slot's state.
+/// A slot's state, or that of one of its processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SlotState {
@@ -13,7 +13,7 @@ pub enum SlotState {
     Starting,
     /// Its worker takes requests.
     Ready,
-    /// Its worker was asked to end.
+    /// Its worker gets no new sessions, and ends when those that it has are over; or the gateway stops.
     Draining,
     /// Its worker ended as it was asked to.
     Exited,
@@ -25,11 +25,13 @@ pub enum SlotState {
     Failed,
     /// It has no process, and gets none any more.
     Stopped,
+    /// It was drained: it has no process, and gets one when it is restarted.
+    Drained,
 }
 
 impl SlotState {
     /// All states.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Starting,
         Self::Ready,
         Self::Draining,
@@ -38,6 +40,7 @@ impl SlotState {
         Self::Backoff,
         Self::Failed,
         Self::Stopped,
+        Self::Drained,
     ];
 
     /// The word for it.
@@ -51,6 +54,7 @@ impl SlotState {
             Self::Backoff => "backoff",
             Self::Failed => "failed",
             Self::Stopped => "stopped",
+            Self::Drained => "drained",
         }
     }
 }

@@ -1,23 +1,27 @@
 //! Keeps a server's slots filled.
 
-use std::{io, path::PathBuf, sync::Arc};
-
-use http::HeaderMap;
-use tokio::{
-    sync::{Mutex, watch},
-    task::JoinHandle,
+use std::{
+    io,
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
+
+use arc_swap::ArcSwap;
+use http::HeaderMap;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    ExitReport, SlotStatus, StartFailure, Worker, WorkerSet,
-    backoff::BackoffTimes,
+    DrainTotals, ExitReport, NotReplaced, Resized, RollState, RollStatus, SlotStatus, StartFailure, Worker,
+    WorkerSet,
+    roll::{Roll, RollHandle},
     run_dir::RunDir,
-    slot::{Cell, FirstStarts, Shared, Slot, Times},
+    shared::{Drains, FirstStarts, Setup, Shared},
+    slots::Slots,
     spawner::{KeeperSpawner, Spawner},
 };
 use crate::{
-    config::{GatewaySettings, ServerConfig},
+    config::{GatewaySettings, ServerConfig, WorkerStart},
     worker_id::WorkerId,
 };
 
@@ -29,20 +33,94 @@ pub trait WorkerEvents: Send + Sync {
     /// A worker that was ready has exited. It is out of the [`WorkerSet`]; [`Worker::exited`] is cancelled when this
     /// returns.
     fn exited(&self, worker: WorkerId, report: &ExitReport);
+
+    /// A worker's drain is over: it is out of the [`WorkerSet`] and about to be ended, and what it still has is lost;
+    /// [`Worker::exited`] is cancelled when this returns. Its exit is not told any more.
+    fn retired(&self, worker: WorkerId);
+
+    /// What a worker must not be ended for yet. Asked every 100 ms while it drains.
+    fn sessions(&self, worker: WorkerId) -> Held;
+}
+
+/// The sessions of one worker.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Held {
+    /// Named by requests, not opened by a start.
+    pub claimed: usize,
+    /// Started.
+    pub open: usize,
+    /// Ended, and within their close-retry window.
+    pub ended: usize,
+}
+
+impl Held {
+    /// All of them.
+    pub fn all(&self) -> usize {
+        self.claimed + self.open + self.ended
+    }
+}
+
+/// Why a rolling restart was not begun.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum NotRolling {
+    /// The server has no such slot.
+    #[error("there is no slot {0}")]
+    NoSlot(u16),
+    /// One is under way.
+    #[error(
+        "a rolling restart is under way ({}): {} of {} slots are done",
+        .0.reason, .0.replaced.len(), .0.slots.len()
+    )]
+    UnderWay(Box<RollStatus>),
 }
 
 /// A server's workers. Dropping it stops them, without waiting.
 pub struct Supervisor {
-    shared: Arc<Shared>,
-    cells: Vec<Arc<Cell>>,
-    running: Mutex<Running>,
+    slots: Arc<Slots>,
+    /// How many there were at the start.
+    first_slots: usize,
+    rolls: Mutex<Rolls>,
+    /// Goes when all is stopped.
+    run_dir: tokio::sync::Mutex<Option<RunDir>>,
 }
 
-/// What ends with [`Supervisor::stop`].
+/// The rolling restarts: the newest, and how the others ended.
 #[derive(Default)]
-struct Running {
-    tasks: Vec<JoinHandle<()>>,
-    run_dir: Option<RunDir>,
+struct Rolls {
+    newest: Option<RollHandle>,
+    begun: u64,
+    ended: RollTotals,
+}
+
+/// How many rolling restarts ended in what way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RollTotals {
+    /// Every slot has a new worker.
+    pub done: u64,
+    /// A new worker did not start.
+    pub failed: u64,
+    /// Called off.
+    pub called_off: u64,
+}
+
+impl RollTotals {
+    fn count(&mut self, state: RollState) {
+        match state {
+            RollState::Rolling => {}
+            RollState::Done => self.done += 1,
+            RollState::Failed => self.failed += 1,
+            RollState::CalledOff => self.called_off += 1,
+        }
+    }
+}
+
+/// What a changed config comes to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reconfigured {
+    /// More or fewer workers.
+    pub resized: Resized,
+    /// A rolling restart has begun, since workers are started in another way.
+    pub rolls: bool,
 }
 
 impl Supervisor {
@@ -59,10 +137,9 @@ impl Supervisor {
         binary: PathBuf,
     ) -> io::Result<Self> {
         let run_dir = RunDir::create(server.settings.process.user.as_ref())?;
-        let spawner =
-            KeeperSpawner { server: Arc::clone(&server), binary, sockets: run_dir.path().to_owned() };
+        let spawner = KeeperSpawner { binary, sockets: run_dir.path().to_owned() };
         let mut supervisor = Self::with_spawner(&server, gateway, workers, events, Box::new(spawner));
-        supervisor.running.get_mut().run_dir = Some(run_dir);
+        *supervisor.run_dir.get_mut() = Some(run_dir);
         Ok(supervisor)
     }
 
@@ -73,39 +150,45 @@ impl Supervisor {
         events: Arc<dyn WorkerEvents>,
         spawner: Box<dyn Spawner>,
     ) -> Self {
+        let setup = Setup::new(Arc::new(server.clone()), gateway.worker_stop_timeout);
         let shared = Arc::new(Shared {
             server: server.name.clone(),
-            times: Times {
-                start_timeout: server.settings.start_timeout,
-                stop_timeout: gateway.worker_stop_timeout,
-                backoff: BackoffTimes {
-                    first: server.settings.restart_backoff,
-                    longest: server.settings.restart_backoff_max,
-                    max_failures: server.settings.max_start_failures,
-                    retry: server.settings.failed_retry,
-                },
-            },
+            setup: ArcSwap::from_pointee(setup),
             spawner,
             events,
             workers,
             first_starts: watch::Sender::new(FirstStarts::default()),
+            drains: Drains::default(),
             stop: CancellationToken::new(),
         });
-        let slots: Vec<Slot> =
-            (0..server.num_workers).map(|slot| Slot::new(Arc::clone(&shared), slot)).collect();
-        let cells = slots.iter().map(Slot::cell).collect();
-        let tasks = slots.into_iter().map(|slot| tokio::spawn(slot.run())).collect();
-        Self { shared, cells, running: Mutex::new(Running { tasks, run_dir: None }) }
+        let slots = Slots::new(shared);
+        slots.resize(server.num_workers, "");
+        Self {
+            slots,
+            first_slots: usize::from(server.num_workers),
+            rolls: Mutex::default(),
+            run_dir: tokio::sync::Mutex::default(),
+        }
     }
 
-    /// The ready workers.
+    /// The workers that take requests.
     pub fn workers(&self) -> Arc<WorkerSet> {
-        Arc::clone(&self.shared.workers)
+        Arc::clone(&self.slots.shared.workers)
     }
 
     /// Every slot, as it is now.
     pub fn status(&self) -> Vec<SlotStatus> {
-        self.cells.iter().map(|cell| cell.snapshot()).collect()
+        self.slots.status()
+    }
+
+    /// The config that workers are started by.
+    pub fn config(&self) -> Arc<ServerConfig> {
+        self.slots.shared.config()
+    }
+
+    /// What drains have cost.
+    pub fn drains(&self) -> DrainTotals {
+        self.slots.shared.drains.totals()
     }
 
     /// Waits until one worker is ready.
@@ -113,7 +196,7 @@ impl Supervisor {
     /// # Errors
     /// The first failure, when every slot's first start has failed. (Slots go on trying until [`Supervisor::stop`].)
     pub async fn started(&self) -> Result<(), StartFailure> {
-        let mut first_starts = self.shared.first_starts.subscribe();
+        let mut first_starts = self.slots.shared.first_starts.subscribe();
         loop {
             {
                 let first = first_starts.borrow_and_update();
@@ -121,34 +204,162 @@ impl Supervisor {
                     return Ok(());
                 }
                 if let Some(failure) =
-                    first.failures.first().filter(|_| first.failures.len() == self.cells.len())
+                    first.failures.first().filter(|_| first.failures.len() == self.first_slots)
                 {
                     return Err(failure.clone());
                 }
             }
             if first_starts.changed().await.is_err() {
-                // Its sender is in `self.shared`.
+                // Its sender is in what the slots share.
                 std::future::pending::<()>().await;
             }
         }
     }
 
+    /// Replaces a slot's worker the rolling way: a new one is started, and when it is ready the old one drains. Returns
+    /// then. Waits while there are `max_surge` extra workers.
+    ///
+    /// # Errors
+    /// The new one did not start, or the replacement was called off; the old one serves on.
+    pub async fn replace(&self, slot: u16, reason: &str) -> Result<WorkerId, NotReplaced> {
+        self.slots.replace(slot, reason, None).await
+    }
+
+    /// Lets a slot's worker drain, and leaves the slot empty then. An empty slot stays so; one that drains goes on.
+    ///
+    /// # Errors
+    /// There is no such slot.
+    pub fn drain(&self, slot: u16, reason: &str) -> Result<(), NotReplaced> {
+        if self.slots.drain(slot, reason) { Ok(()) } else { Err(NotReplaced::NoSlot(slot)) }
+    }
+
+    /// Begins a rolling restart of all slots that were not emptied by hand, or of one, which may have been.
+    ///
+    /// # Errors
+    /// One is under way, or there is no such slot.
+    pub fn restart(&self, slot: Option<u16>, reason: &str) -> Result<RollStatus, NotRolling> {
+        let mut rolls = self.rolls();
+        if let Some(status) = rolls.under_way() {
+            return Err(NotRolling::UnderWay(Box::new(status)));
+        }
+        if let Some(slot) = slot.filter(|slot| !self.slots.mean_to_fill(*slot)) {
+            return Err(NotRolling::NoSlot(slot));
+        }
+        let todo = slot.map_or_else(|| self.slots.filled(), |slot| vec![slot]);
+        Ok(self.begin(&mut rolls, todo, reason, None))
+    }
+
+    /// The newest rolling restart.
+    pub fn roll(&self) -> Option<RollStatus> {
+        self.rolls().newest.as_ref().map(|roll| roll.status.borrow().clone())
+    }
+
+    /// How rolling restarts have ended.
+    pub fn rolls_ended(&self) -> RollTotals {
+        let rolls = self.rolls();
+        let mut totals = rolls.ended;
+        if let Some(newest) = &rolls.newest {
+            totals.count(newest.status.borrow().state);
+        }
+        totals
+    }
+
+    /// Goes by this config from now on. Settings hold at once, more or fewer workers are started or drain; where workers
+    /// are started in another way (`is_another` says so), all are replaced by a rolling restart. Its config holds for
+    /// workers that die only when a first one has become ready with it.
+    pub fn reconfigure(
+        &self,
+        config: &ServerConfig,
+        gateway: &GatewaySettings,
+        is_another: impl Fn(&ServerConfig, &WorkerStart) -> bool,
+        reason: &str,
+    ) -> Reconfigured {
+        let shared = &self.slots.shared;
+        let mut rolls = self.rolls();
+        let now = self.config();
+        let rolling_to = rolls.under_way().and(rolls.newest.as_ref()).and_then(|roll| roll.start.clone());
+        let differs = is_another(config, &now.worker_start());
+        shared.adopt(gateway.worker_stop_timeout, |now| {
+            // What differs and would be nothing to the workers is taken over.
+            let start = now.worker_start();
+            if is_another(config, &start) { config.started_as(&start) } else { config.clone() }
+        });
+        self.slots.look_at_surge();
+        let resized = self.slots.resize(config.num_workers, "the config has fewer workers");
+        let rolls_there = rolling_to.as_ref().is_some_and(|start| !is_another(config, start));
+        if rolling_to.is_some() && !rolls_there {
+            rolls.call_off();
+        }
+        let begins = differs && !rolls_there;
+        if begins {
+            // One that is under way starts workers in the old way.
+            rolls.call_off();
+            let todo = self.slots.filled();
+            self.begin(&mut rolls, todo, reason, Some(Arc::new(config.worker_start())));
+        }
+        Reconfigured { resized, rolls: begins }
+    }
+
+    fn begin(
+        &self,
+        rolls: &mut Rolls,
+        todo: Vec<u16>,
+        reason: &str,
+        start: Option<Arc<WorkerStart>>,
+    ) -> RollStatus {
+        rolls.begun += 1;
+        let (roll, handle) = Roll::new(Arc::clone(&self.slots), todo, rolls.begun, reason, start);
+        let status = handle.status.borrow().clone();
+        if let Some(before) = rolls.newest.replace(handle) {
+            let ended = before.status.borrow().state;
+            // One that was called off a moment ago may not have noticed.
+            rolls.ended.count(if ended == RollState::Rolling { RollState::CalledOff } else { ended });
+        }
+        self.slots.spawn(roll.run());
+        status
+    }
+
+    /// Lets every worker drain, and returns when none is left. More than that is up to [`Supervisor::stop`].
+    pub async fn empty(&self, reason: &str) {
+        self.rolls().call_off();
+        self.slots.resize(0, reason);
+        self.slots.emptied().await;
+    }
+
     /// Stops all workers: SIGTERM, and after `worker_stop_timeout` SIGKILL for their groups. Returns when all are gone.
     pub async fn stop(&self) {
-        self.shared.stop.cancel();
+        let shared = &self.slots.shared;
+        shared.stop.cancel();
         // A second caller waits for the first.
-        let mut running = self.running.lock().await;
-        for task in running.tasks.drain(..) {
+        let mut run_dir = self.run_dir.lock().await;
+        for task in self.slots.take_tasks() {
             if let Err(error) = task.await {
-                tracing::error!(server = self.shared.server, "a slot's task failed: {error}");
+                tracing::error!(server = shared.server, "a slot's task failed: {error}");
             }
         }
-        running.run_dir = None;
+        *run_dir = None;
+    }
+
+    fn rolls(&self) -> MutexGuard<'_, Rolls> {
+        self.rolls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Rolls {
+    fn under_way(&self) -> Option<RollStatus> {
+        let status = self.newest.as_ref()?.status.borrow().clone();
+        (status.state == RollState::Rolling).then_some(status)
+    }
+
+    fn call_off(&self) {
+        if let Some(newest) = &self.newest {
+            newest.cancel.cancel();
+        }
     }
 }
 
 impl Drop for Supervisor {
     fn drop(&mut self) {
-        self.shared.stop.cancel();
+        self.slots.shared.stop.cancel();
     }
 }

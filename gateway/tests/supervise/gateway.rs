@@ -9,7 +9,7 @@ use std::{
 use gym_gateway::{
     keeper,
     worker_id::WorkerId,
-    workers::{ExitReport, Supervisor, Worker, WorkerEvents},
+    workers::{ExitReport, Held, Supervisor, Worker, WorkerEvents},
 };
 
 use crate::{GATEWAY, config, gateway_settings, program, test_program};
@@ -61,6 +61,12 @@ impl WorkerEvents for Tell {
 
     fn exited(&self, worker: WorkerId, report: &ExitReport) {
         self.0.send(format!("exited {worker}: {}", report.exit)).unwrap();
+    }
+
+    fn retired(&self, _worker: WorkerId) {}
+
+    fn sessions(&self, _worker: WorkerId) -> Held {
+        Held::default()
     }
 }
 

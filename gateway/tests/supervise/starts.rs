@@ -6,7 +6,7 @@ use gym_gateway::{
     config::{Launch, ServerConfig},
     worker_id::WorkerId,
     workers::{
-        Address, ExitReport, Failed, Phase, SlotState, StartFailure, Supervisor, Worker, WorkerEvents,
+        Address, ExitReport, Failed, Held, Phase, SlotState, StartFailure, Supervisor, Worker, WorkerEvents,
     },
 };
 use tokio::{sync::mpsc, time::timeout};
@@ -27,6 +27,12 @@ impl WorkerEvents for Events {
 
     fn exited(&self, worker: WorkerId, report: &ExitReport) {
         self.0.send(Event::Exited(worker, report.clone())).unwrap();
+    }
+
+    fn retired(&self, _worker: WorkerId) {}
+
+    fn sessions(&self, _worker: WorkerId) -> Held {
+        Held::default()
     }
 }
 

@@ -100,6 +100,23 @@ pub fn workers(status: &Value) -> Vec<Value> {
     server["workers"].as_array().cloned().unwrap_or_else(|| panic!("no workers in {status}"))
 }
 
+/// Waits until a slot is as the test wants it.
+pub async fn slot_until(gateway: &Gateway, slot: u16, what: &str, content: impl Fn(&Value) -> bool) -> Value {
+    let what = format!("slot {slot}: {what}");
+    super::poll(&what, async || {
+        let found = workers(&status(gateway).await).into_iter().find(|worker| worker["slot"] == slot);
+        found.filter(|worker| content(worker))
+    })
+    .await
+}
+
+/// Waits until a slot goes by a worker of that generation, in that state.
+pub async fn slot_becomes(gateway: &Gateway, slot: u16, generation: u32, state: &str) -> Value {
+    let what = format!("generation {generation} {state}");
+    slot_until(gateway, slot, &what, |worker| worker["generation"] == generation && worker["state"] == state)
+        .await
+}
+
 /// `/metrics`.
 pub async fn metrics(gateway: &Gateway) -> Metrics {
     let answer = get(gateway, "/metrics").await.assert(200);

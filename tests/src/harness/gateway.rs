@@ -3,7 +3,7 @@
 use std::{
     net::SocketAddr,
     path::Path,
-    process::{Child, Command, ExitStatus, Stdio},
+    process::{Child, Command, ExitStatus, Output, Stdio},
     sync::{Mutex, OnceLock, PoisonError},
 };
 
@@ -12,7 +12,7 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::{Call, Raw, Workers, admin, binary, log::Log, poll, processes, soon};
+use super::{Call, Raw, Setup, Workers, admin, binary, log::Log, poll, processes, soon};
 
 /// A gateway's process, its workers' reports and its log. Killed with its workers when dropped.
 #[derive(Debug)]
@@ -172,6 +172,24 @@ impl Gateway {
             }
         }
         panic!("eight sessions went to one of two workers");
+    }
+
+    /// Runs a command that talks to the gateway's admin address, such as `["drain", "stub/0"]`.
+    pub async fn command(&self, args: &[&str]) -> Output {
+        self.begin(args).await.expect("the command's thread")
+    }
+
+    /// The same, to be waited for.
+    pub fn begin(&self, args: &[&str]) -> tokio::task::JoinHandle<Output> {
+        let admin = self.admin().to_string();
+        let mut command = Command::new(binary::gateway());
+        command.args(args).args(["--admin", &admin]).stdin(Stdio::null());
+        tokio::task::spawn_blocking(move || command.output().expect("run the command"))
+    }
+
+    /// Replaces the configuration's file.
+    pub fn rewrite(&self, setup: &Setup) {
+        setup.write(self.directory());
     }
 
     /// Sends the gateway's process a signal.

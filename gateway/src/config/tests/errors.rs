@@ -50,7 +50,7 @@ fn table() -> Vec<(String, Vec<&'static str>)> {
         (gateway("zzz: 1"), vec!["a.yaml:7: gateway.zzz: unknown key: `gateway` takes admin, threads, shutdown_timeout_seconds, worker_stop_timeout_seconds, max_buffered_bytes, access_log, on_gateway_death, servers"]),
         (server("queue_timeout: 3"), vec!["a.yaml:8: gateway.servers.counter.queue_timeout: unknown key: did you mean `queue_timeout_seconds`?"]),
         (server("num_workers: 3"), vec!["a.yaml:8: gateway.servers.counter.num_workers: does not belong here but in a NeMo Gym server's own block or the block of an `http_servers`, `openenv_servers`, `ors_servers` or `mcp_servers` server: move it"]),
-        (server("drain_timeout_seconds: 600"), vec!["a.yaml:8: gateway.servers.counter.drain_timeout_seconds: this version cannot drain a server yet: leave it out"]),
+        (server("max_surge: 0"), vec!["a.yaml:8: gateway.servers.counter.max_surge: expected a whole number from 1 to 1024, got the number 0"]),
         (format!("{port}gateway:\n  servers:\n    conter: {{}}\n"), vec!["a.yaml:8: gateway.servers.conter: no such server: did you mean `counter`?"]),
         (format!("{port}gateway:\n  servers:\n    blackjack: {{}}\n"), vec!["a.yaml:8: gateway.servers.blackjack: no such server: the files describe counter"]),
         // Almost the gateway's: Gym's own values pass, these do not.

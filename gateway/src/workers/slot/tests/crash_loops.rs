@@ -1,7 +1,7 @@
 //! Slots that fail again and again: when they are given up, tried again, and healthy.
 
 use super::*;
-use crate::workers::{Failed, SlotStatus, Transitions};
+use crate::workers::{Failed, Transitions};
 
 /// The next start, after so many seconds since the end before it: at least half of that (jitter), or exactly.
 async fn next_start(stage: &mut Play, ended: Instant, seconds: u64, exactly: bool) -> Played {

@@ -1,0 +1,234 @@
+//! `reload` and SIGHUP: reads the config's files again, and applies what has changed and nothing else.
+
+use std::{collections::BTreeMap, net::TcpListener, path::PathBuf, sync::Arc};
+
+use tokio::task::JoinSet;
+
+use super::{
+    describe,
+    plant::{Plant, Unit},
+};
+use crate::{
+    admin::{Refused, Reloaded},
+    config::{self, ChangedKeys, Config, ServerConfig},
+    proxy::{self, Address},
+    systemd,
+    workers::{Reconfigured, ask},
+};
+
+/// Why workers are replaced.
+const REASON: &str = "the config starts workers in another way";
+
+/// Reads the files and applies what has changed. Everything is checked before anything is.
+///
+/// # Errors
+/// The files are not valid, or a server does not agree; nothing has changed then.
+pub(super) async fn reload(plant: Arc<Plant>) -> Result<Reloaded, Refused> {
+    let _one = plant.changing.lock().await;
+    systemd::reloading();
+    let stop = plant.shared.stop.begun.clone();
+    let checked = tokio::select! {
+        biased;
+        () = stop.cancelled() => Err(Refused::NotNow("stopping")),
+        checked = check(&plant) => checked,
+    };
+    let result = checked.map(|config| apply(&plant, config));
+    let word = match &result {
+        Ok(reloaded) => {
+            reloaded.changed.iter().for_each(|line| tracing::info!("reload: {line}"));
+            reloaded.needs_restart.iter().for_each(|line| tracing::warn!("reload: not changed: {line}"));
+            reloaded.failed.iter().for_each(|line| tracing::error!("reload: failed: {line}"));
+            if *reloaded == Reloaded::default() {
+                tracing::info!("reload: nothing has changed");
+            }
+            if reloaded.failed.is_empty() { "applied" } else { "failed" }
+        }
+        Err(refused) => {
+            tracing::error!("reload: {refused}");
+            "refused"
+        }
+    };
+    plant.metrics.reloaded(word);
+    systemd::ready(&plant.serving());
+    result
+}
+
+/// Reads the files, and asks the servers that are to be asked.
+async fn check(plant: &Arc<Plant>) -> Result<Config, Refused> {
+    let files = plant.files.clone().ok_or(Refused::NoFiles)?;
+    let mut config = read(files).await?;
+    let stop = plant.shared.stop.begun.child_token();
+    let told = describe::settle_all(&mut config.servers, &plant.binary, &stop).await;
+    told.map_err(|why| Refused::InvalidConfig(vec![why]))?;
+    let mut asked = JoinSet::new();
+    for server in config.servers.iter().filter(|server| is_to_be_asked(plant, server)).cloned() {
+        let binary = plant.binary.clone();
+        asked.spawn(async move { ask(&server, &binary).await.map_err(|error| error.to_string()) });
+    }
+    let mut refused = Vec::new();
+    while let Some(answer) = asked.join_next().await {
+        refused.extend(answer.map_err(|error| error.to_string()).and_then(|answer| answer.map(drop)).err());
+    }
+    if refused.is_empty() { Ok(config) } else { Err(Refused::InvalidConfig(refused)) }
+}
+
+async fn read(files: Vec<PathBuf>) -> Result<Config, Refused> {
+    let loaded = tokio::task::spawn_blocking(move || config::load(&files)).await;
+    match loaded {
+        Ok(Ok(config)) => Ok(config),
+        Ok(Err(errors)) => Err(Refused::InvalidConfig(errors.0)),
+        Err(error) => Err(Refused::InvalidConfig(vec![format!("the config could not be read: {error}")])),
+    }
+}
+
+/// Whether it has not agreed yet to have as many workers.
+fn is_to_be_asked(plant: &Plant, server: &ServerConfig) -> bool {
+    let known = plant.units().iter().find(|unit| unit.state.name == server.name).map(|unit| unit.config());
+    known.is_none_or(|known| known.num_workers <= 1 || server.starts_otherwise(&known.worker_start()))
+}
+
+/// Applies a config that was checked. Servers do not depend on each other: what cannot be done is said, and the rest goes on.
+fn apply(plant: &Arc<Plant>, config: Config) -> Reloaded {
+    let mut said = Reloaded::default();
+    let (settings, keys) = plant.gateway.load().changed_to(&config.gateway);
+    say_keys(&mut said, "gateway", &keys);
+    plant.shared.budget.set_limit(settings.max_buffered_bytes);
+    plant.shared.observer.set_access_log(settings.access_log);
+    plant.gateway.store(Arc::new(settings));
+
+    let mut before: BTreeMap<String, Arc<Unit>> =
+        plant.units().iter().map(|unit| (unit.state.name.clone(), unit.clone())).collect();
+    let mut after = Vec::new();
+    for server in config.servers {
+        match before.remove(&server.name) {
+            Some(unit) if unit.state.removed.is_cancelled() => {
+                said.failed.push(format!(
+                    "{}: the one that was removed still drains; reload again when it is gone",
+                    server.name
+                ));
+                after.push(unit);
+            }
+            Some(unit) => {
+                change(plant, &unit, &server, &mut said);
+                after.push(unit);
+            }
+            None => match add(plant, server) {
+                Ok((unit, line)) => {
+                    said.changed.push(line);
+                    after.push(unit);
+                }
+                Err(why) => said.failed.push(why),
+            },
+        }
+    }
+    for unit in before.into_values() {
+        after.push(unit.clone());
+        if !unit.state.removed.is_cancelled() {
+            said.changed.push(remove(plant, unit));
+        }
+    }
+    plant.set_units(after);
+    said
+}
+
+fn say_keys(said: &mut Reloaded, who: &str, keys: &ChangedKeys) {
+    let ChangedKeys { at_once, after_restart } = keys;
+    if !at_once.is_empty() {
+        said.changed.push(format!("{who}: {} changed", at_once.join(", ")));
+    }
+    if !after_restart.is_empty() {
+        let what = after_restart.join(", ");
+        said.needs_restart.push(format!("{who}: {what}: needs a restart of the gateway"));
+    }
+}
+
+/// A server that there was.
+fn change(plant: &Plant, unit: &Unit, new: &ServerConfig, said: &mut Reloaded) {
+    let (old, name) = (unit.config(), &new.name);
+    if old.kind != new.kind || old.listen != new.listen {
+        let key = if old.kind == new.kind { "host, port" } else { "its kind" };
+        let what = "needs a restart of the gateway; nothing of this server was changed";
+        return said.needs_restart.push(format!("{name}: {key}: {what}"));
+    }
+    let Some(supervisor) = unit.supervisor() else { return };
+    let (settings, keys) = old.settings.changed_to(&new.settings);
+    say_keys(said, name, &keys);
+    unit.state.set(settings.clone());
+    let held = ServerConfig { settings, ..new.clone() };
+    let gateway = plant.gateway.load();
+    let Reconfigured { resized, rolls } =
+        supervisor.reconfigure(&held, &gateway, ServerConfig::starts_otherwise, REASON);
+    if old.num_workers != new.num_workers {
+        let mut line = format!("{name}: num_workers {} -> {}", old.num_workers, new.num_workers);
+        for (slots, what) in [(resized.added, "is started"), (resized.removed, "drains")] {
+            let slots: Vec<_> = slots.iter().map(|slot| format!("slot {slot} {what}")).collect();
+            line.push_str(&slots.iter().map(|text| format!(", {text}")).collect::<String>());
+        }
+        said.changed.push(line);
+    }
+    if rolls {
+        said.changed.push(format!("{name}: {REASON}: a rolling restart has begun, see status"));
+    }
+}
+
+/// A server that is new: its front is opened, its workers are started.
+fn add(plant: &Arc<Plant>, server: ServerConfig) -> Result<(Arc<Unit>, String), String> {
+    let listener = bind(plant, &server)?;
+    let address = listener.local_addr().map_err(|error| format!("{}: {error}", server.name))?;
+    let (name, num_workers) = (server.name.clone(), server.num_workers);
+    let unit = plant.unit(server);
+    plant.start_workers(&unit)?;
+    let opener = plant.opener.get().ok_or("the gateway has no front")?;
+    opener.open(Address { listener, server: unit.state.clone() });
+    tracing::info!(server = name, kind = ?unit.config().kind, %address, "listening");
+    tokio::spawn(tell_of_the_start(unit.clone()));
+    Ok((unit, format!("{name}: added: listens on {address}, {num_workers} workers are started")))
+}
+
+fn bind(plant: &Plant, server: &ServerConfig) -> Result<TcpListener, String> {
+    let units = plant.units();
+    let leaves = |unit: &&Arc<Unit>| {
+        unit.state.removed.is_cancelled() && unit.config().listen.address == server.listen.address
+    };
+    proxy::bind(server).map_err(|error| match units.iter().find(leaves) {
+        Some(unit) => {
+            format!("{error} (the server {} was removed, and drains there until then)", unit.state.name)
+        }
+        None => error.to_string(),
+    })
+}
+
+/// A failed start is said; the slots go on trying.
+async fn tell_of_the_start(unit: Arc<Unit>) {
+    let Some(supervisor) = unit.supervisor() else { return };
+    match supervisor.started().await {
+        Ok(()) => tracing::info!(server = unit.state.name, "ready"),
+        Err(failure) => {
+            tracing::error!(server = unit.state.name, "no worker of the added server has started: {failure}");
+        }
+    }
+}
+
+/// A server that is gone from the files: its sessions are kept until they are over, then its front is closed.
+fn remove(plant: &Arc<Plant>, unit: Arc<Unit>) -> String {
+    unit.state.removed.cancel();
+    let line = format!(
+        "{}: removed: no new sessions, its front closes when its workers have drained",
+        unit.state.name
+    );
+    let plant = plant.clone();
+    tokio::spawn(async move {
+        if let Some(supervisor) = unit.supervisor() {
+            supervisor.empty("the server was removed from the config").await;
+        }
+        unit.state.closed.cancel();
+        if let Some(supervisor) = unit.supervisor() {
+            supervisor.stop().await;
+        }
+        let _one = plant.changing.lock().await;
+        let left = plant.units().iter().filter(|known| !Arc::ptr_eq(known, &unit)).cloned().collect();
+        plant.set_units(left);
+        tracing::info!(server = unit.state.name, "removed: its workers are gone and its front is closed");
+    });
+    line
+}
