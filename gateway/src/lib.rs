@@ -3,6 +3,7 @@
 //! Dependencies run downwards only: `cli` → `admin`, `proxy` → `workers`, `session` → `config`; `workers` → `keeper`.
 
 pub mod admin;
+pub mod children;
 pub mod cli;
 pub mod config;
 pub mod keeper;

@@ -8,6 +8,8 @@ use std::{
     process::{Command, Stdio},
 };
 
+use crate::children::{KnownChild, spawn_known};
+
 /// Asks an interpreter for its site-packages folder.
 type AskPackages = fn(&Path) -> Result<PathBuf, String>;
 
@@ -73,10 +75,11 @@ pub(crate) fn is_executable(file: &Path) -> bool {
 
 fn site_packages(python: &Path) -> Result<PathBuf, String> {
     let script = "import sysconfig;print(sysconfig.get_paths()['purelib'])";
-    let output = Command::new(python)
-        .args(["-c", script])
-        .stdin(Stdio::null())
-        .output()
+    let mut command = Command::new(python);
+    command.args(["-c", script]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // A running gateway reads its config again on a reload, and kills strays.
+    let output = spawn_known(&mut command)
+        .and_then(KnownChild::output)
         .map_err(|error| format!("cannot run {}: {error}", python.display()))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);

@@ -15,8 +15,10 @@ use tokio::{
     },
 };
 
+use crate::children::{KnownChild, spawn_known};
+
 use super::{
-    reaper::{KnownChild, spawn_known, sweep_strays},
+    reaper::sweep_strays,
     wire::{Order, Report, encode},
 };
 

@@ -24,7 +24,7 @@ pub use conditions::Conditions;
 pub(crate) use family::tree_of;
 pub use handle::{Ending, Keeper, own_binary};
 pub use limits::{NofileLimit, original_nofile, raise_nofile_limit};
-pub use reaper::{KnownChild, become_subreaper, reap_strangers, spawn_known};
+pub use reaper::{become_subreaper, reap_strangers};
 pub use run::run_keeper;
 pub use shim::exec_worker;
 pub use wire::{Exit, Order, Report, StartSpec, Stream};
