@@ -26,7 +26,7 @@ pub struct Named {
     pub(super) can_add: bool,
     /// The ID is the body's.
     pub(super) by_body: bool,
-    /// Without a session: the reply's cookie may name one.
+    /// Without a session: the reply may name one, by its cookie or header.
     pub(super) adopts: bool,
     pub(super) by: By,
 }

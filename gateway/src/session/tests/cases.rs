@@ -4,7 +4,7 @@ use http::{HeaderMap, Method};
 
 use super::super::{By, Named, Refusal, RouteClass, Rule};
 use super::{COOKIE, UNIX, config, headers, signed, token, value};
-use crate::config::Kind::{self, Agent, Environment, Generic, Model, Resources};
+use crate::config::Kind::{self, Agent, Environment, Generic, Mcp, Model, Ors, Resources};
 
 /// What a request names.
 #[derive(Debug, PartialEq)]
