@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Folder, counter};
-use crate::config::{GatewaySettings, Kind, Launch, ServerSettings, describe};
+use crate::config::{GatewaySettings, Kind, Launch, Protocol, ServerSettings, describe};
 
 #[test]
 fn an_unmodified_server_by_its_own_yaml() {
@@ -68,6 +68,7 @@ fn a_gym_server_may_be_another_program() {
               command: [./server, --level, 010, '{socket}']
               environment: {LEVEL: 0x10, NAME: x}
               session_cookie: sid
+              protocol: gymnasium
               session_start_routes: [/begin]
               worker_timeout_seconds: 5
               routes_sessions_to_owner: off
@@ -88,6 +89,7 @@ fn a_gym_server_may_be_another_program() {
     assert!(server.listen.address.is_ipv4());
     let expected = ServerSettings {
         session_cookie: Some("sid".into()),
+        protocol: Some(Protocol::Gymnasium),
         session_start_routes: vec!["/begin".into()],
         worker_timeout: Some(Duration::from_secs(5)),
         routes_sessions_to_owner: false,
