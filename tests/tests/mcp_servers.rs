@@ -201,6 +201,38 @@ async fn a_server_without_sessions_is_balanced() {
     gateway.finish().await;
 }
 
+/// Else the second client would be let into the first one's session.
+#[tokio::test]
+async fn two_workers_that_give_out_the_same_id_are_told_apart() {
+    let gateway = setup().start().await;
+    let same = "chunked;header=mcp-session-id: same";
+    initialize(&gateway).fault(same).send().await.assert(200);
+    let answer = initialize(&gateway).fault(same).send().await.assert(502);
+    let data = &answer.json()["error"]["data"];
+    assert_eq!(data["code"], "worker_error");
+    assert!(data["detail"].as_str().unwrap().contains("num_workers: 1"), "{data}");
+    assert_eq!(admin::sessions(&gateway, "open").await, 1.0);
+    gateway.finish().await;
+}
+
+/// Some begin a new session for an `initialize` whatever it names.
+#[tokio::test]
+async fn a_reply_may_name_another_session_than_its_request() {
+    let gateway = setup().start().await;
+    let (old, _) = begin(&gateway).await;
+    let fault = "chunked;header=mcp-session-id: new";
+    let body = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize"});
+    let call = gateway.post("/mcp").header(HEADER, &old).json(&body).fault(fault).tag("again");
+    assert_eq!(call.send().await.assert(200).text(HEADER), "new");
+    let owner = gateway.workers.tagged("request", "again").await["slot"].clone();
+    for _ in 0..4 {
+        assert_eq!(json!(tool(&gateway, "new").send().await.slot()), owner);
+    }
+    assert_eq!(tool(&gateway, &old).send().await.assert(200).json()["result"]["counter"], 1);
+    assert_eq!(admin::sessions(&gateway, "open").await, 2.0);
+    gateway.finish().await;
+}
+
 #[tokio::test]
 async fn refusals_come_in_the_protocols_form() {
     let gateway = setup().start().await;

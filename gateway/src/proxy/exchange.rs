@@ -164,6 +164,13 @@ impl Exchange<'_> {
         let unix = super::Clock::unix;
         let reply = self.server.rule.read_reply(self.route, parts.status, &parts.headers, unix);
         let effects = settlement.reply(&reply);
+        if effects.clashes {
+            return Err(Refusal::WorkerError(format!(
+                "worker {} began a session under an ID that another worker has given out: IDs must differ between \
+                 workers, or the server have one (num_workers: 1)",
+                settlement.worker().id
+            )));
+        }
         self.server.check_cookie(&parts.headers, reply.cookie.is_some());
         let ends_with_connection = ends_with_connection(asked.is_head, &parts, &incoming);
         headers::clean_reply(parts.status, &mut parts.headers);

@@ -67,7 +67,8 @@ pub const CODES: &[CodeDoc] = &[
     (
         502,
         "worker_error",
-        "a living worker broke the connection or spoke nonsense, or one died under a request without a session",
+        "a living worker broke the connection or spoke nonsense, or one died under a request without a session; an MCP \
+         server whose workers give out the same session ID",
     ),
     (
         503,

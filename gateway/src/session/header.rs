@@ -41,7 +41,7 @@ impl SessionHeader {
     /// [`Refusal::InvalidSessionId`] if the ID is too long. It cannot be looked past: other workers do not know the
     /// session, and might begin one of its name.
     pub(super) fn name(self, headers: &HeaderMap) -> Result<Named, Refusal> {
-        let by = if self.in_replies { By::Sessions } else { By::InFlight };
+        let by = if self.in_replies { By::Both } else { By::InFlight };
         let named = Named { adopts: self.in_replies, ..Named::nothing(by) };
         match id(headers, self.name) {
             Found::Nothing => Ok(named),

@@ -9,6 +9,9 @@ pub enum By {
     Sessions,
     /// Fewest requests in flight.
     InFlight,
+    /// Fewest sessions and requests in flight together: the request may begin a session, which counts only once its reply
+    /// names it. By sessions first, a worker that hangs would get all of them.
+    Both,
 }
 
 /// The session that a request names, if any, and where its ID came from.

@@ -59,4 +59,7 @@ pub struct HeadEffects {
     pub add_cookie: Option<SessionId>,
     /// Drop the session cookie that the worker sets.
     pub drop_cookie: bool,
+    /// The reply begins a session by an ID that another worker has given out: it must not reach the client, whose
+    /// requests would meet somebody else's session.
+    pub clashes: bool,
 }

@@ -61,13 +61,16 @@ impl SessionTable {
         }
         ticket.no_route = reply.is_no_route();
         if ticket.no_route || ticket.route.class == RouteClass::SessionLess {
-            return HeadEffects { add_cookie: None, drop_cookie: reply.sets_cookie };
+            return HeadEffects { drop_cookie: reply.sets_cookie, ..HeadEffects::default() };
         }
-        let mut begins = false;
+        let (mut begins, mut clashes) = (false, false);
+        if self.policy.replies_start && reply.cookie.is_some() && ticket.session != reply.cookie {
+            self.leave_for_another(ticket, now);
+            begins = true;
+        }
         match (&ticket.session, &reply.cookie) {
             (None, Some(cookie)) if ticket.adopts => {
-                self.adopt(ticket, cookie, now);
-                begins = self.policy.replies_start;
+                clashes = !self.adopt(ticket, cookie, now) && begins;
             }
             (Some(first), Some(cookie)) if ticket.route.class != RouteClass::Mcp && first != cookie => {
                 self.add_alias(first, ticket, cookie, now);
@@ -76,7 +79,15 @@ impl SessionTable {
         }
         self.change(ticket, reply, begins);
         let add = ticket.route.starts && ticket.succeeded && ticket.can_add && !reply.sets_cookie;
-        HeadEffects { add_cookie: ticket.session.clone().filter(|_| add), drop_cookie: false }
+        HeadEffects { add_cookie: ticket.session.clone().filter(|_| add), drop_cookie: false, clashes }
+    }
+
+    /// The reply of a request that named a session begins another one: as if the request had named none.
+    fn leave_for_another(&self, ticket: &mut Ticket, now: Millis) {
+        if let Some(first) = ticket.session.take() {
+            self.leave(first, ticket, now, false);
+            ticket.unused = true;
+        }
     }
 
     /// Carries out what a reply does to its session's record.
@@ -103,8 +114,8 @@ impl SessionTable {
         }
     }
 
-    /// Lets a request that named no session belong to the one in its reply.
-    fn adopt(&self, ticket: &mut Ticket, cookie: &SessionId, now: Millis) {
+    /// Lets a request that named no session belong to the one in its reply. Returns `false` if that is another worker's.
+    fn adopt(&self, ticket: &mut Ticket, cookie: &SessionId, now: Millis) -> bool {
         let mut first = self.first_id(cookie).unwrap_or_else(|| cookie.clone());
         if first != *cookie && !self.sessions.contains_key(&first) {
             // Left over from a session that has just been forgotten.
@@ -115,20 +126,24 @@ impl SessionTable {
         match self.sessions.entry(first.clone()) {
             MapEntry::Occupied(mut entry) => {
                 // Another worker's session by the same name cannot become this worker's.
-                let Entry::Session(record) = entry.get_mut() else { return };
-                if !record.is_owned_by(ticket.worker) || record.owner.has_exited() {
-                    return;
+                let Entry::Session(record) = entry.get_mut() else { return true };
+                if !record.is_owned_by(ticket.worker) {
+                    return false;
+                }
+                if record.owner.has_exited() {
+                    return true;
                 }
                 record.in_flight += u32::from(counted);
             }
-            MapEntry::Vacant(_) if self.losses.contains(&first, now) => return,
+            MapEntry::Vacant(_) if self.losses.contains(&first, now) => return true,
             MapEntry::Vacant(entry) => {
-                let Some(owner) = self.owners.living(ticket.worker) else { return };
+                let Some(owner) = self.owners.living(ticket.worker) else { return true };
                 self.insert_claim(entry, owner, now, counted);
             }
         }
         ticket.counted = counted;
         ticket.session = Some(first);
+        true
     }
 
     /// Makes the ID in a reply's cookie another ID of the request's session, if nothing else is known by it.
@@ -208,8 +223,12 @@ impl SessionTable {
     }
 
     /// Takes a ticket back. Returns whether the worker still owns the session.
-    fn close(&self, ticket: Ticket, now: Millis, used: bool) -> bool {
-        let Some(id) = ticket.session else { return false };
+    fn close(&self, mut ticket: Ticket, now: Millis, used: bool) -> bool {
+        ticket.session.take().is_some_and(|id| self.leave(id, &ticket, now, used))
+    }
+
+    /// Takes a request out of its session's record. Returns whether the worker still owns the session.
+    fn leave(&self, id: SessionId, ticket: &Ticket, now: Millis, used: bool) -> bool {
         let MapEntry::Occupied(mut entry) = self.sessions.entry(id) else { return false };
         let Entry::Session(record) = entry.get_mut() else { return false };
         if !record.is_owned_by(ticket.worker) {

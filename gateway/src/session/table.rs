@@ -307,7 +307,8 @@ fn join(record: &mut Record, id: SessionId, named: &Named, route: Route) -> Resu
     }
     let mut ticket = Ticket::new(record.owner.id, named, route);
     ticket.counted = route.counts();
-    ticket.unused = !record.used && record.state() == SessionState::Claimed;
+    // A request that does not count may outlive the record, and meet another under the same ID.
+    ticket.unused = !ticket.counted || (!record.used && record.state() == SessionState::Claimed);
     record.in_flight += u32::from(ticket.counted);
     ticket.session = Some(id);
     Ok(Dispatch::To(ticket))

@@ -190,6 +190,30 @@ fn an_mcp_session() {
     );
     tell(
         Kind::Mcp,
+        "a server that begins a session for a request of another",
+        &[
+            Play("POST /mcp sid=stale", "200 sid=a", "0.1"),
+            State("stale", "none"),
+            State("a", "open 0.1"),
+            Send("2", TOOL, "0.1"),
+            Answer("2", "200 sid=b", ""),
+            State("a", "open 0.1"),
+            State("b", "open 0.1 in flight 1"),
+            End("2"),
+        ],
+    );
+    tell(
+        Kind::Mcp,
+        "two workers that give out the same ID",
+        &[
+            Play("POST /mcp", "200 sid=a", "0.1"),
+            Play("POST /mcp", "200 sid=a", "1.1 clash"),
+            State("a", "open 0.1"),
+            Play(TOOL, "200 sid=a", "0.1"),
+        ],
+    );
+    tell(
+        Kind::Mcp,
         "a delete that is not allowed, or fails",
         &[
             Play("POST /mcp", "200 sid=a", "0.1"),

@@ -105,6 +105,9 @@ impl Stage {
         let ticket = self.tickets.get_mut(tag).unwrap();
         let reply = self.rule.read_reply(ticket.route, status, &head, || super::UNIX);
         let effects = self.table.reply(ticket, &reply, self.now);
+        if effects.clashes {
+            return "clash".into();
+        }
         match (effects.add_cookie, effects.drop_cookie) {
             (None, false) => String::new(),
             (None, true) => "drop".into(),

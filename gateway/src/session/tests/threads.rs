@@ -110,11 +110,15 @@ impl Arena {
             _ => Some(ticket.session().cloned().unwrap_or(name)),
         };
         let status = random.choice([StatusCode::OK, StatusCode::OK, StatusCode::NOT_FOUND]).unwrap();
-        let had_session = ticket.session().is_some();
+        // A reply may move an MCP request to another session; any other one may get its first by it.
+        if self.kind == Kind::Mcp {
+            self.witness.leave(ticket);
+        }
+        let stays = self.kind != Kind::Mcp && ticket.session().is_some();
         let sets_cookie = self.kind == Kind::Resources && cookie.is_some();
         let reply = Reply { status, sets_cookie, cookie, says: None };
         self.table.reply(ticket, &reply, self.now.load(Ordering::SeqCst));
-        if !had_session {
+        if !stays {
             self.witness.enter(ticket);
         }
         if route.class == RouteClass::Step {
