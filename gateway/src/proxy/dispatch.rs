@@ -92,7 +92,8 @@ impl<'a> Dispatcher<'a> {
                             }
                             return Ok(None);
                         };
-                        let counts = !self.route.is_endless() || named.session.is_some();
+                        let counts =
+                            self.route.counts() && (!self.route.is_endless() || named.session.is_some());
                         let in_flight = counts.then_some(entered);
                         return Ok(Some(Settlement::new(&core.shared, server, worker, ticket, in_flight)));
                     }

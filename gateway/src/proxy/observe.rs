@@ -129,7 +129,7 @@ impl Account {
     }
 
     pub(super) fn refused(&self, refusal: &super::Refusal) {
-        self.answered(refusal.status());
+        self.answered(refusal.status(self.server.rule.kind()));
         self.core.shared.metrics.refused(&self.server.name, refusal.code());
         tracing::debug!(
             server = self.server.name,

@@ -10,8 +10,8 @@ thread_local! {
 }
 
 /// The worker with the fewest claimed and open sessions, then the fewest requests in flight (or by the
-/// latter alone); equals take turns. One that drains gets no session, and other requests only where no other worker is.
-/// `None` if all of `ready` are `excluded` or drain.
+/// latter alone, or both together); equals take turns. One that drains gets no session, and other requests only where no
+/// other worker is. `None` if all of `ready` are `excluded` or drain.
 pub(super) fn pick(
     ready: &[Arc<Worker>],
     excluded: &[WorkerId],
@@ -33,11 +33,12 @@ pub(super) fn pick(
         .filter(|worker| !excluded.contains(&worker.id) && !worker.is_closed())
         .filter(|worker| by == By::InFlight || !worker.is_draining())
         .min_by_key(|worker| {
-            let owned = match by {
-                By::Sessions => sessions(worker.id),
-                By::InFlight => 0,
+            let (owned, in_flight) = match by {
+                By::Sessions => (sessions(worker.id), worker.in_flight()),
+                By::InFlight => (0, worker.in_flight()),
+                By::Both => (sessions(worker.id) + worker.in_flight(), 0),
             };
-            (worker.is_draining(), owned, worker.in_flight())
+            (worker.is_draining(), owned, in_flight)
         })
         .map(|worker| worker.id)
 }
@@ -65,6 +66,8 @@ mod tests {
         for _ in 0..4 {
             assert_eq!(slot(pick(&ready, &[], By::Sessions, sessions)), Some(1));
             assert_eq!(slot(pick(&ready, &[], By::InFlight, sessions)), Some(2));
+            let sessions = |worker: WorkerId| [0, 1, 1][usize::from(worker.slot)];
+            assert_eq!(slot(pick(&ready, &[], By::Both, sessions)), Some(2));
         }
     }
 
