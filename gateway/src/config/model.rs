@@ -110,7 +110,8 @@ impl Kind {
                 &["/seed_session", "/reset", "/step", "/verify", "/close_session", "/close", "/mcp", "/mcp/"]
             }
             Kind::Agent => &["/v1/agent_sessions", "/v1/agent_sessions/close"],
-            Kind::Environment | Kind::Model | Kind::OpenEnv | Kind::Ors | Kind::Mcp | Kind::Generic => &[],
+            Kind::OpenEnv => &["/mcp"],
+            Kind::Environment | Kind::Model | Kind::Ors | Kind::Mcp | Kind::Generic => &[],
         }
     }
 }
@@ -220,6 +221,9 @@ pub struct ServerSettings {
     pub lost_session_retention: Duration,
     /// The most lost sessions that are remembered; default 1,000,000.
     pub max_lost_sessions: u64,
+    /// The most sessions that a worker may have (kind openenv): the server's own limit; `None` (default): the gateway
+    /// counts none, and passes on what the workers say.
+    pub max_sessions_per_worker: Option<usize>,
     /// The largest body of a naming route; default 64 MiB.
     pub max_naming_body_bytes: usize,
     /// How long a request waits for a ready worker; default 10 s.
@@ -294,6 +298,7 @@ impl Default for ServerSettings {
             session_idle_timeout: Duration::from_secs(86_400),
             lost_session_retention: Duration::from_secs(86_400),
             max_lost_sessions: 1_000_000,
+            max_sessions_per_worker: None,
             max_naming_body_bytes: 64 << 20,
             queue_timeout: Duration::from_secs(10),
             start_timeout: Duration::from_secs(120),

@@ -2,6 +2,7 @@
 
 use http::Method;
 
+use super::openenv::Channel;
 use crate::config::{Kind, ServerConfig};
 
 /// What kind of route a request is for: the metrics' label, and what the rule goes by.
@@ -19,8 +20,10 @@ pub enum RouteClass {
     CloseSession,
     /// `POST /close`.
     Close,
-    /// `/mcp` of a resources server.
+    /// `/mcp` of a resources server; of an OpenEnv server `POST /mcp`.
     Mcp,
+    /// A WebSocket of an OpenEnv server: `/ws` or `/mcp`.
+    WebSocket,
     /// A route that has no session by its nature: health, documentation, statistics.
     SessionLess,
     /// Everything else.
@@ -29,7 +32,7 @@ pub enum RouteClass {
 
 impl RouteClass {
     /// All classes, in the order of the metrics.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Seed,
         Self::Reset,
         Self::Step,
@@ -37,6 +40,7 @@ impl RouteClass {
         Self::CloseSession,
         Self::Close,
         Self::Mcp,
+        Self::WebSocket,
         Self::SessionLess,
         Self::Other,
     ];
@@ -51,6 +55,7 @@ impl RouteClass {
             Self::CloseSession => "close_session",
             Self::Close => "close",
             Self::Mcp => "mcp",
+            Self::WebSocket => "websocket",
             Self::SessionLess => "session_less",
             Self::Other => "other",
         }
@@ -68,13 +73,15 @@ pub struct Route {
     pub(super) ends: bool,
     /// A stream without an end, which may stay open while nothing happens.
     pub(super) endless: bool,
+    /// What a WebSocket speaks.
+    channel: Option<Channel>,
 }
 
 impl Route {
     const fn new(class: RouteClass) -> Self {
         let starts = matches!(class, RouteClass::Seed | RouteClass::Reset);
         let ends = matches!(class, RouteClass::CloseSession | RouteClass::Close);
-        Self { class, starts, ends, endless: false }
+        Self { class, starts, ends, endless: false, channel: None }
     }
 
     /// The same route, asked for with an upgrade (a WebSocket): a stream without an end.
@@ -91,6 +98,11 @@ impl Route {
     /// Whether the request may stay open for ever while nothing happens: `GET /mcp`, or after [`Route::upgraded`].
     pub const fn is_endless(&self) -> bool {
         self.endless
+    }
+
+    /// What a WebSocket of this route speaks, after [`Route::upgraded`].
+    pub const fn channel(&self) -> Option<Channel> {
+        if self.endless { self.channel } else { None }
     }
 
     /// Whether the body carries the session ID.
@@ -132,6 +144,9 @@ impl Routes {
             route.ends |= ends;
         }
         route.endless = route.class == RouteClass::Mcp && method == Method::GET;
+        if route.class == RouteClass::WebSocket {
+            route.channel = Channel::of(path);
+        }
         route
     }
 
@@ -140,6 +155,10 @@ impl Routes {
             Kind::Resources if path == "/mcp" || path == "/mcp/" => Some(RouteClass::Mcp),
             Kind::Resources if method == Method::POST => resources_post(path),
             Kind::Agent if method == Method::POST => agent_post(path),
+            Kind::OpenEnv if method == Method::POST && path == "/mcp" => Some(RouteClass::Mcp),
+            Kind::OpenEnv if method == Method::GET && Channel::of(path).is_some() => {
+                Some(RouteClass::WebSocket)
+            }
             Kind::Generic => Some(RouteClass::Other),
             _ => None,
         };

@@ -1,7 +1,7 @@
 //! The table: who owns which session, and where a request goes.
 
 use std::{
-    sync::{Arc, atomic::AtomicU64},
+    sync::{Arc, Mutex, PoisonError, atomic::AtomicU64},
     time::Duration,
 };
 
@@ -32,6 +32,8 @@ pub struct SessionTable {
     pub(super) timers: Timers,
     pub(super) policy: Policy,
     pub(super) totals: Totals,
+    /// Held while a worker with room is chosen and claimed, where there is a limit.
+    admission: Mutex<()>,
 }
 
 /// What the config says of sessions' lives.
@@ -40,6 +42,8 @@ pub(super) struct Policy {
     pub(super) names_sessions: bool,
     /// Any reply below 500 uses the session: opaque cookies are often chosen by the client.
     pub(super) any_reply_uses: bool,
+    /// The most sessions of a worker.
+    max_sessions: usize,
     /// From the last use on, by state.
     lifetimes: [Millis; 3],
 }
@@ -53,6 +57,7 @@ impl Policy {
         Self {
             names_sessions: names_sessions(config),
             any_reply_uses: config.kind == Kind::Generic,
+            max_sessions: settings.max_sessions_per_worker.unwrap_or(usize::MAX),
             lifetimes: [if has_starts { window } else { idle }, idle, window],
         }
     }
@@ -98,6 +103,7 @@ impl SessionTable {
             timers: Timers::new(),
             policy: Policy::new(config),
             totals: Totals::default(),
+            admission: Mutex::default(),
         }
     }
 
@@ -135,6 +141,10 @@ impl SessionTable {
                     return Err(Refusal::SessionLost(session.clone()));
                 }
                 MapEntry::Vacant(entry) => match alias.take() {
+                    None if named.only_known => {
+                        drop(entry);
+                        return Ok(self.balance(named, route, choose));
+                    }
                     None => return Ok(self.claim(entry, named, route, now, choose)),
                     // Left over from a session that has just been forgotten.
                     Some(stale) => {
@@ -170,6 +180,8 @@ impl SessionTable {
         now: Millis,
         choose: &mut dyn FnMut(By) -> Option<WorkerId>,
     ) -> Dispatch {
+        let limited = self.policy.max_sessions < usize::MAX;
+        let _turn = limited.then(|| self.admission.lock().unwrap_or_else(PoisonError::into_inner));
         let Some(owner) = self.pick(By::Sessions, choose) else { return Dispatch::NoWorker };
         let mut ticket = Ticket::new(owner.id, named, route);
         ticket.counted = route.counts();
@@ -249,6 +261,22 @@ impl SessionTable {
         record.leave();
         self.timers.clear(&id, record.timer);
         Some(Removed { id, record })
+    }
+
+    /// Whether a worker may take one more session; to be asked by [`SessionTable::dispatch`]'s `choose`.
+    pub fn has_room(&self, worker: WorkerId) -> bool {
+        self.policy.max_sessions == usize::MAX || self.load(worker) < self.policy.max_sessions
+    }
+
+    /// The refusal for a new session where none of these workers has room; `None` if one has, or there are none.
+    pub fn refusal_if_full(&self, ready: impl Iterator<Item = WorkerId>) -> Option<Refusal> {
+        let limit = self.policy.max_sessions;
+        let loads: Vec<_> = ready.map(|worker| self.load(worker)).collect();
+        let full = !loads.is_empty() && loads.iter().all(|load| *load >= limit);
+        full.then(|| Refusal::CapacityReached {
+            active: loads.iter().sum(),
+            max: limit.saturating_mul(loads.len()),
+        })
     }
 
     /// Claimed and open sessions of one worker.
