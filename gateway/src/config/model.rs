@@ -111,7 +111,8 @@ impl Kind {
             }
             Kind::Agent => &["/v1/agent_sessions", "/v1/agent_sessions/close"],
             Kind::OpenEnv => &["/mcp"],
-            Kind::Environment | Kind::Model | Kind::Ors | Kind::Mcp | Kind::Generic => &[],
+            Kind::Ors => &["/create", "/delete", "/delete_session"],
+            Kind::Environment | Kind::Model | Kind::Mcp | Kind::Generic => &[],
         }
     }
 }

@@ -86,7 +86,8 @@ impl<'a> Dispatcher<'a> {
                 Dispatch::NoWorker => return self.refuse_if_full(named).map(|()| None),
                 Dispatch::To(ticket) => match server.workers.get(ticket.worker) {
                     Some(worker) => {
-                        let counts = !self.route.is_endless() || named.session.is_some();
+                        let counts =
+                            self.route.counts() && (!self.route.is_endless() || named.session.is_some());
                         return Ok(Some(Settlement::new(&core.shared, server, worker, ticket, counts)));
                     }
                     // It left between the choice and now; the table is told of it before anyone else is.

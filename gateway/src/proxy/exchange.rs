@@ -234,6 +234,10 @@ impl Exchange<'_> {
             back: reuse.then(|| (self.core.pool.clone(), self.server.index, connection)),
             ends_with_connection,
             exit_news: None,
+            stop: self
+                .route
+                .is_endless()
+                .then(|| Box::pin(self.core.shared.stop.begun.clone().cancelled_owned())),
         };
         Ok(Response::from_parts(parts, ReplyBody::worker(reply, account)))
     }

@@ -12,6 +12,7 @@ use std::{
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
+use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use super::{
     forward,
@@ -70,6 +71,8 @@ pub(super) struct WorkerReply {
     /// The body ends where the connection does, so that its end may be the worker's.
     pub(super) ends_with_connection: bool,
     pub(super) exit_news: Option<Pin<Box<dyn Future<Output = bool>>>>,
+    /// Of a stream without an end: the gateway's stop, at which it ends. Nobody could wait for it.
+    pub(super) stop: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
 }
 
 /// What is looked for in a reply's body as it passes.
@@ -106,6 +109,11 @@ impl WorkerReply {
     ) -> Poll<Option<Result<Frame<Bytes>, CutOff>>> {
         if self.exit_news.is_some() {
             return self.poll_end(account, cx);
+        }
+        if self.stop.as_mut().is_some_and(|stop| stop.as_mut().poll(cx).is_ready()) {
+            (self.stop, self.back) = (None, None);
+            self.settle(account);
+            return Poll::Ready(None);
         }
         match ready!(Pin::new(&mut self.incoming).poll_frame(cx)) {
             Some(Ok(frame)) => {

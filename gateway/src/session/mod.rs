@@ -17,6 +17,7 @@
 mod cookies;
 mod counts;
 mod expiry;
+mod header;
 mod id;
 mod learned;
 mod losses;
@@ -41,7 +42,7 @@ mod ticket;
 mod tests;
 
 pub use counts::{Counts, SessionFilter, SessionInfo, WorkerCounts};
-pub use id::{MAX_ID_BYTES, Millis, SessionId};
+pub use id::{MAX_HEADER_ID_BYTES, MAX_ID_BYTES, Millis, SessionId};
 pub use learned::Learned;
 pub use named::{By, Named};
 pub use openenv::{Channel, Said, SaidWatch, capacity_answer, capacity_frame, is_goodbye, lost_frame};

@@ -26,7 +26,7 @@ pub struct Named {
     pub(super) can_add: bool,
     /// The ID is the body's.
     pub(super) by_body: bool,
-    /// Without a session: the reply's cookie may name one.
+    /// Without a session: the reply may name one, by its cookie or header.
     pub(super) adopts: bool,
     /// The server itself makes IDs: one that the table does not know is balanced, and claims nothing.
     pub(super) only_known: bool,

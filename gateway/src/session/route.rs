@@ -20,10 +20,15 @@ pub enum RouteClass {
     CloseSession,
     /// `POST /close`.
     Close,
-    /// `/mcp` of a resources server; of an OpenEnv server `POST /mcp`.
+    /// `/mcp` of a resources server; `POST /mcp` of an OpenEnv server; any path of an MCP server, which may have its
+    /// endpoint anywhere.
     Mcp,
     /// A WebSocket of an OpenEnv server: `/ws` or `/mcp`.
     WebSocket,
+    /// `POST /create` of an ORS server.
+    Create,
+    /// `POST /delete` or `/delete_session` of an ORS server.
+    Delete,
     /// A route that has no session by its nature: health, documentation, statistics.
     SessionLess,
     /// Everything else.
@@ -32,7 +37,7 @@ pub enum RouteClass {
 
 impl RouteClass {
     /// All classes, in the order of the metrics.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Seed,
         Self::Reset,
         Self::Step,
@@ -41,6 +46,8 @@ impl RouteClass {
         Self::Close,
         Self::Mcp,
         Self::WebSocket,
+        Self::Create,
+        Self::Delete,
         Self::SessionLess,
         Self::Other,
     ];
@@ -56,6 +63,8 @@ impl RouteClass {
             Self::Close => "close",
             Self::Mcp => "mcp",
             Self::WebSocket => "websocket",
+            Self::Create => "create",
+            Self::Delete => "delete",
             Self::SessionLess => "session_less",
             Self::Other => "other",
         }
@@ -79,8 +88,8 @@ pub struct Route {
 
 impl Route {
     const fn new(class: RouteClass) -> Self {
-        let starts = matches!(class, RouteClass::Seed | RouteClass::Reset);
-        let ends = matches!(class, RouteClass::CloseSession | RouteClass::Close);
+        let starts = matches!(class, RouteClass::Seed | RouteClass::Reset | RouteClass::Create);
+        let ends = matches!(class, RouteClass::CloseSession | RouteClass::Close | RouteClass::Delete);
         Self { class, starts, ends, endless: false, channel: None }
     }
 
@@ -95,7 +104,8 @@ impl Route {
         self.starts
     }
 
-    /// Whether the request may stay open for ever while nothing happens: `GET /mcp`, or after [`Route::upgraded`].
+    /// Whether the request may stay open for ever while nothing happens: a GET of class mcp, or after
+    /// [`Route::upgraded`].
     pub const fn is_endless(&self) -> bool {
         self.endless
     }
@@ -143,6 +153,7 @@ impl Routes {
             route.starts |= starts;
             route.ends |= ends;
         }
+        route.ends |= self.kind == Kind::Mcp && method == Method::DELETE;
         route.endless = route.class == RouteClass::Mcp && method == Method::GET;
         if route.class == RouteClass::WebSocket {
             route.channel = Channel::of(path);
@@ -159,6 +170,8 @@ impl Routes {
             Kind::OpenEnv if method == Method::GET && Channel::of(path).is_some() => {
                 Some(RouteClass::WebSocket)
             }
+            Kind::Ors if method == Method::POST => ors_post(path),
+            Kind::Mcp => Some(RouteClass::Mcp),
             Kind::Generic => Some(RouteClass::Other),
             _ => None,
         };
@@ -182,6 +195,15 @@ fn agent_post(path: &str) -> Option<RouteClass> {
     match path {
         "/v1/agent_sessions" => Some(RouteClass::Seed),
         "/v1/agent_sessions/close" => Some(RouteClass::CloseSession),
+        _ => None,
+    }
+}
+
+/// A client ends a session with both of the last two; the second is what tells a hosting platform.
+fn ors_post(path: &str) -> Option<RouteClass> {
+    match path {
+        "/create" => Some(RouteClass::Create),
+        "/delete" | "/delete_session" => Some(RouteClass::Delete),
         _ => None,
     }
 }
@@ -243,7 +265,8 @@ mod tests {
     fn the_kinds_own_routes_are_those_with_a_class_of_their_own() {
         let paths = Kind::ALL.into_iter().flat_map(Kind::session_routes);
         for path in paths.copied().chain(["/", "/health", "/increment", "/close/"]) {
-            for kind in Kind::ALL {
+            // Any path of an MCP server is its own.
+            for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::Mcp) {
                 let routes = Routes { kind, starts: Vec::new(), ends: Vec::new() };
                 let class = routes.read(&Method::POST, path).class;
                 let own = !matches!(class, RouteClass::Other | RouteClass::SessionLess);

@@ -5,6 +5,7 @@ use http::{HeaderMap, Method, StatusCode};
 
 use super::{
     By, Channel, HeadEffects, Learned, Named, Refusal, Reply, Route, RouteClass, Says, SessionId, cookies,
+    header::SessionHeader,
     learned::{SessionCookie, body_field},
     naming,
     openenv::{Attach, Rpc, attach},
@@ -23,6 +24,8 @@ pub struct Rule {
     routes: Routes,
     /// Whether requests name sessions at all.
     names_sessions: bool,
+    /// The header that names them; `None`: a cookie does, or nothing.
+    header: Option<SessionHeader>,
     /// Replaced as a whole when a probe teaches something new; read on every request.
     cookie: ArcSwapOption<SessionCookie>,
 }
@@ -31,9 +34,9 @@ pub struct Rule {
 pub(super) fn names_sessions(config: &ServerConfig) -> bool {
     config.settings.routes_sessions_to_owner
         && match config.kind {
-            Kind::Resources | Kind::Agent | Kind::OpenEnv => true,
+            Kind::Resources | Kind::Agent | Kind::OpenEnv | Kind::Ors | Kind::Mcp => true,
             Kind::Generic => config.settings.session_cookie.is_some(),
-            Kind::Environment | Kind::Model | Kind::Ors | Kind::Mcp => false,
+            Kind::Environment | Kind::Model => false,
         }
 }
 
@@ -43,6 +46,7 @@ impl Rule {
         Self {
             routes: Routes::new(config),
             names_sessions: names_sessions(config),
+            header: SessionHeader::of(config.kind),
             cookie: ArcSwapOption::from_pointee(SessionCookie::configured(config)),
             config: config.clone(),
         }
@@ -52,7 +56,7 @@ impl Rule {
     ///
     /// To be called for every generation that becomes ready, before requests go to it.
     pub fn learn(&self, probe: &HeaderMap, unix: u64) -> Learned {
-        if !self.names_sessions || self.config.kind == Kind::Generic {
+        if !self.names_sessions || self.header.is_some() || self.config.kind == Kind::Generic {
             return Learned::Nothing;
         }
         match SessionCookie::learned(&self.config, probe, unix) {
@@ -113,7 +117,7 @@ impl Rule {
     /// `body` is `None` where [`Rule::reads_body`] says no; `unix` is the time in seconds.
     ///
     /// # Errors
-    /// [`Refusal::InvalidSessionId`] if the body has an ID that cannot be one.
+    /// [`Refusal::InvalidSessionId`] if the body or the kind's header has an ID that cannot be one.
     pub fn name(
         &self,
         route: Route,
@@ -146,6 +150,9 @@ impl Rule {
         }
         if self.config.kind == Kind::OpenEnv {
             return Ok(openenv_names(route, query, body));
+        }
+        if let Some(header) = self.header {
+            return header.name(headers);
         }
         let in_body = match body {
             Some(body) if route.is_naming() => naming::body_id(body, body_field(self.config.kind))?,
@@ -221,6 +228,9 @@ impl Rule {
     ) -> Reply {
         if !self.names_sessions {
             return Reply { status, cookie: None, sets_cookie: false, says: None };
+        }
+        if let Some(header) = self.header {
+            return header.read_reply(status, headers);
         }
         let mut known = self.cookie.load();
         if known.is_none()

@@ -8,6 +8,7 @@ use http::StatusCode;
 use super::{
     HeadEffects, Millis, Reply, Route, RouteClass, Says, SessionId, SessionState, SessionTable, Ticket,
     record::{Entry, Record},
+    table::UsedBy,
     ticket::Socket,
 };
 
@@ -24,14 +25,15 @@ enum Change {
 }
 
 impl Change {
-    fn of(route: Route, reply: &Reply) -> Self {
+    /// `begins`: the reply named the session, and did so with its beginning.
+    fn of(route: Route, reply: &Reply, begins: bool) -> Self {
         if !reply.status.is_success() {
             return Self::Nothing;
         }
         match route.class {
             RouteClass::CloseSession => Self::End { fence: true },
             _ if route.ends || reply.says == Some(Says::Ended) => Self::End { fence: false },
-            _ if route.starts => Self::Open,
+            _ if route.starts || begins => Self::Open,
             RouteClass::Verify if reply.says != Some(Says::Open) => Self::EndUnlessSeededByBody,
             _ => Self::Nothing,
         }
@@ -66,22 +68,26 @@ impl SessionTable {
         if ticket.no_route || ticket.route.class == RouteClass::SessionLess {
             return HeadEffects { add_cookie: None, drop_cookie: reply.sets_cookie };
         }
+        let mut begins = false;
         match (&ticket.session, &reply.cookie) {
-            (None, Some(cookie)) if ticket.adopts => self.adopt(ticket, cookie, now),
+            (None, Some(cookie)) if ticket.adopts => {
+                self.adopt(ticket, cookie, now);
+                begins = self.policy.replies_start;
+            }
             (Some(first), Some(cookie)) if ticket.route.class != RouteClass::Mcp && first != cookie => {
                 self.add_alias(first, ticket, cookie, now);
             }
             _ => {}
         }
-        self.change(ticket, reply);
+        self.change(ticket, reply, begins);
         let add = ticket.route.starts && ticket.succeeded && ticket.can_add && !reply.sets_cookie;
         HeadEffects { add_cookie: ticket.session.clone().filter(|_| add), drop_cookie: false }
     }
 
     /// Carries out what a reply does to its session's record.
-    fn change(&self, ticket: &mut Ticket, reply: &Reply) {
+    fn change(&self, ticket: &mut Ticket, reply: &Reply, begins: bool) {
         let Some(id) = &ticket.session else { return };
-        let change = Change::of(ticket.route, reply);
+        let change = Change::of(ticket.route, reply, begins);
         let uses = ticket.unused && self.uses(ticket, reply);
         if change == Change::Nothing && !uses {
             return;
@@ -94,15 +100,17 @@ impl SessionTable {
 
     /// Whether a reply shows that the worker has the session.
     fn uses(&self, ticket: &Ticket, reply: &Reply) -> bool {
-        match ticket.route.class {
+        match self.policy.used_by {
             // One that asks for a session has none until the body says so.
-            RouteClass::Mcp => ticket.succeeded && !ticket.unnamed,
-            _ if self.policy.any_reply_uses => reply.status < StatusCode::INTERNAL_SERVER_ERROR,
-            _ => reply.sets_cookie,
+            _ if ticket.unnamed => false,
+            _ if ticket.route.class == RouteClass::Mcp => ticket.succeeded,
+            UsedBy::Cookie => reply.sets_cookie,
+            UsedBy::AnyBelow500 => reply.status < StatusCode::INTERNAL_SERVER_ERROR,
+            UsedBy::Success => ticket.succeeded,
         }
     }
 
-    /// Lets a request that named no session belong to the one in its reply's cookie.
+    /// Lets a request that named no session belong to the one in its reply.
     fn adopt(&self, ticket: &mut Ticket, cookie: &SessionId, now: Millis) {
         let mut first = self.first_id(cookie).unwrap_or_else(|| cookie.clone());
         if first != *cookie && !self.sessions.contains_key(&first) {

@@ -19,7 +19,10 @@ use super::{
     carry::speak,
     frames,
 };
-use crate::session::{Channel, Refusal, Route, Rule, SessionId, capacity_answer, capacity_frame};
+use crate::{
+    config::Kind,
+    session::{Channel, Refusal, Route, Rule, SessionId, capacity_answer, capacity_frame},
+};
 
 /// What a WebSocket's key is hashed with (RFC 6455, 4.2.2).
 const KEY_SUFFIX: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
@@ -123,7 +126,7 @@ fn json(text: String) -> Response<Bytes> {
 
 /// 410, with the session in the reason: that is all of it that OpenEnv's client shows.
 fn gone(refusal: &Refusal, session: &SessionId) -> Response<Bytes> {
-    let mut response = proxy::Refusal::from(refusal.clone()).reply(false);
+    let mut response = proxy::Refusal::from(refusal.clone()).reply(Kind::OpenEnv, false);
     if let Ok(reason) = ReasonPhrase::try_from(format!("Session {session} is lost")) {
         response.extensions_mut().insert(reason);
     }
