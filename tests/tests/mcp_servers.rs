@@ -129,6 +129,49 @@ async fn a_lost_session_is_404_for_every_request_and_no_other_is() {
     gateway.finish().await;
 }
 
+/// The official clients wait for ever for an answer whose stream broke off.
+#[tokio::test]
+async fn the_stream_of_a_call_whose_worker_dies_ends_with_an_error_for_it() {
+    let gateway = setup().start().await;
+    for (request, id) in [(json!(7), "7"), (json!("a\"b"), "text")] {
+        let (session, slot) = begin(&gateway).await;
+        let body = json!({"jsonrpc": "2.0", "method": "tools/call", "params": {"id": 1}, "id": request});
+        let call =
+            gateway.post("/mcp").header(HEADER, &session).json(&body).tag(id).fault(&format!("sse={id}"));
+        let mut client = gateway.raw().await;
+        client.send(call.bytes()).await;
+        assert_eq!(client.head().await.status, 200);
+        gateway.workers.open(id).await;
+        assert_eq!(client.chunk().await.unwrap(), b"data: 1\n\n");
+        kill(&gateway, slot).await;
+        let last = String::from_utf8(client.chunk().await.unwrap()).unwrap();
+        let data = last.strip_prefix("event: message\ndata: ").unwrap().strip_suffix("\n\n").unwrap();
+        let answer: Value = serde_json::from_str(data).unwrap();
+        assert_eq!((&answer["id"], &answer["error"]["message"]), (&request, &json!("Session not found")));
+        assert_eq!(answer["error"]["data"]["code"], "session_lost");
+        assert_eq!(client.chunk().await, None, "the stream is whole");
+        assert_not_found(&tool(&gateway, &session).send().await);
+        gateway.ready().await;
+    }
+    gateway.finish().await;
+}
+
+/// A living worker's stream may be resumed: that is the client's to know.
+#[tokio::test]
+async fn the_stream_of_a_call_that_a_living_worker_breaks_is_cut() {
+    let gateway = setup().start().await;
+    let (session, _) = begin(&gateway).await;
+    let fault = "half-chunked;header=content-type: text/event-stream";
+    let mut client = gateway.raw().await;
+    client.send(tool(&gateway, &session).fault(fault).bytes()).await;
+    assert_eq!(client.head().await.status, 200);
+    assert_eq!(client.chunk().await.unwrap(), b"abc");
+    let (rest, _) = client.to_any_end().await;
+    assert_eq!(rest, b"");
+    assert_eq!(tool(&gateway, &session).send().await.assert(200).json()["result"]["counter"], 1);
+    gateway.finish().await;
+}
+
 #[tokio::test]
 async fn an_event_stream_is_not_in_flight_and_does_not_hold_the_stop_up() {
     let gateway = setup().gateway("shutdown_timeout_seconds", 600).start().await;

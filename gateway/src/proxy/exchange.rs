@@ -22,6 +22,7 @@ use super::{
     dispatch::Dispatcher,
     forward::{self, Failure},
     headers::{self, Head, Peer},
+    last_words::LastWords,
     observe::Account,
     pool::Connection,
     reply::{ReplyBody, Watch, WorkerReply},
@@ -120,7 +121,8 @@ impl Exchange<'_> {
         };
         self.body.release();
         let upgrade = upgrade.take().filter(|_| head.is_upgrade());
-        self.answer(response, connection, settlement, Asked { is_head, route, upgrade })
+        let call = naming.get().and_then(|body| self.server.rule.call_id(route, body));
+        self.answer(response, connection, settlement, Asked { is_head, route, upgrade, call })
     }
 
     /// What the reply's body is looked at for.
@@ -133,7 +135,7 @@ impl Exchange<'_> {
         }
     }
 
-    /// The whole body, on the routes whose body names the session.
+    /// The whole body, on the routes whose body the rule reads.
     async fn naming_body(&self) -> Result<Option<Bytes>, Refusal> {
         if !self.server.rule.reads_body(self.route) {
             return Ok(None);
@@ -228,12 +230,15 @@ impl Exchange<'_> {
         // OpenEnv closes after a 500 without saying so; a 5xx is rare enough for a new connection.
         let reuse = !parts.status.is_server_error() && !ends_with_connection;
         let reply = WorkerReply {
+            last_words: LastWords::of(asked.call, &parts.headers),
             incoming,
             settlement: Some(settlement),
             watch: self.watch(),
             back: reuse.then(|| (self.core.pool.clone(), self.server.index, connection)),
             ends_with_connection,
             exit_news: None,
+            broken: None,
+            is_over: false,
             stop: self
                 .route
                 .is_endless()
@@ -249,6 +254,8 @@ struct Asked {
     route: Route,
     /// The client's side of the upgrade that it asked for.
     upgrade: Option<OnUpgrade>,
+    /// The ID of an MCP request, as JSON.
+    call: Option<String>,
 }
 
 /// A body with neither length nor chunks ends where its connection does.

@@ -140,9 +140,28 @@ impl Refusal {
 
     /// The body for a server of that kind: JSON in FastAPI's shape, of kind mcp a JSON-RPC error.
     fn body(&self, kind: Kind) -> Vec<u8> {
-        let body = ErrorBody { detail: self.detail(), code: self.code().into() };
-        // Strings and numbers always serialise; an empty body would still carry the status.
-        if kind == Kind::Mcp { json_rpc(self, &body) } else { serde_json::to_vec(&body).unwrap_or_default() }
+        if kind == Kind::Mcp {
+            return self.json_rpc("null");
+        }
+        // A struct of two strings always serialises; an empty body would still carry the status.
+        serde_json::to_vec(&self.told()).unwrap_or_default()
+    }
+
+    fn told(&self) -> ErrorBody {
+        ErrorBody { detail: self.detail(), code: self.code().into() }
+    }
+
+    /// A JSON-RPC error for the request of this ID (in JSON); where the request was not read, MCP lets a body be one
+    /// without beside an HTTP error.
+    pub(super) fn json_rpc(&self, request: &str) -> Vec<u8> {
+        // As the Python SDK's server has it for a session that it does not know.
+        let (code, message) = match self {
+            Self::Rule(session::Refusal::SessionLost(_)) => (-32600, "Session not found"),
+            Self::Rule(_) | Self::BadRequest(_) | Self::BodyTooLarge { .. } => (-32600, "Invalid request"),
+            _ => (-32603, "Internal error"),
+        };
+        let error = serde_json::json!({ "code": code, "message": message, "data": self.told() });
+        format!("{{\"jsonrpc\":\"2.0\",\"id\":{request},\"error\":{error}}}").into_bytes()
     }
 
     /// The reply for a server of that kind; `close` if the connection cannot carry another request.
@@ -159,21 +178,6 @@ impl Refusal {
         }
         reply
     }
-}
-
-/// A JSON-RPC error without the request's ID, which was not read: what MCP lets a body be beside an HTTP error.
-fn json_rpc(refusal: &Refusal, told: &ErrorBody) -> Vec<u8> {
-    // As the Python SDK's server has it for a session that it does not know.
-    let (code, message) = match refusal {
-        Refusal::Rule(session::Refusal::SessionLost(_)) => (-32600, "Session not found"),
-        Refusal::Rule(_) | Refusal::BadRequest(_) | Refusal::BodyTooLarge { .. } => {
-            (-32600, "Invalid request")
-        }
-        _ => (-32603, "Internal error"),
-    };
-    let error = serde_json::json!({ "code": code, "message": message, "data": told });
-    let body = serde_json::json!({ "jsonrpc": "2.0", "id": null, "error": error });
-    serde_json::to_vec(&body).unwrap_or_default()
 }
 
 impl From<session::Refusal> for Refusal {

@@ -80,6 +80,8 @@ pub struct Route {
     pub(super) starts: bool,
     /// A 2xx reply ends the session (not `/verify`, which ends it only sometimes).
     pub(super) ends: bool,
+    /// Its body is a JSON-RPC message.
+    pub(super) calls: bool,
     /// A stream without an end, which may stay open while nothing happens.
     pub(super) endless: bool,
     /// What a WebSocket speaks.
@@ -90,7 +92,7 @@ impl Route {
     const fn new(class: RouteClass) -> Self {
         let starts = matches!(class, RouteClass::Seed | RouteClass::Reset | RouteClass::Create);
         let ends = matches!(class, RouteClass::CloseSession | RouteClass::Close | RouteClass::Delete);
-        Self { class, starts, ends, endless: false, channel: None }
+        Self { class, starts, ends, calls: false, endless: false, channel: None }
     }
 
     /// The same route, asked for with an upgrade (a WebSocket): a stream without an end.
@@ -153,7 +155,10 @@ impl Routes {
             route.starts |= starts;
             route.ends |= ends;
         }
-        route.ends |= self.kind == Kind::Mcp && method == Method::DELETE;
+        if self.kind == Kind::Mcp {
+            route.ends |= method == Method::DELETE;
+            route.calls = post;
+        }
         route.endless = route.class == RouteClass::Mcp && method == Method::GET;
         if route.class == RouteClass::WebSocket {
             route.channel = Channel::of(path);

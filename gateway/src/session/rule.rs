@@ -88,9 +88,14 @@ impl Rule {
         self.routes.read(method, path)
     }
 
-    /// Whether [`Rule::name`] needs the body.
+    /// Whether [`Rule::name`] or [`Rule::call_id`] needs the body.
     pub fn reads_body(&self, route: Route) -> bool {
-        self.names_sessions && (route.is_naming() || self.is_rpc(route))
+        self.names_sessions && (route.is_naming() || route.calls || self.is_rpc(route))
+    }
+
+    /// The ID of an MCP request, as JSON: what its answer is to carry. `None` for a notification, or a batch.
+    pub fn call_id(&self, route: Route, body: &[u8]) -> Option<String> {
+        if route.calls { naming::call_id(body) } else { None }
     }
 
     /// Whether the reply's body is to be fed to a [`super::StepWatch`].

@@ -26,7 +26,8 @@ fn naming(session: SessionId) -> Named {
 }
 
 /// Which workers hold requests of which session, kept outside of the table: a worker is entered after its dispatch
-/// and taken out before its request is given back, so what is here at one time was in flight at one time.
+/// and taken out before its request is given back, so what is here at one time was in flight at one time. Without
+/// event streams, which do not count: their session may be forgotten meanwhile, and another one begin.
 #[derive(Default)]
 struct Witness {
     held: Mutex<BTreeMap<String, Vec<WorkerId>>>,
@@ -35,7 +36,7 @@ struct Witness {
 
 impl Witness {
     fn enter(&self, ticket: &Ticket) {
-        let Some(session) = ticket.session() else { return };
+        let Some(session) = ticket.session().filter(|_| ticket.counted) else { return };
         let mut held = self.held.lock().unwrap();
         let workers = held.entry(session.to_string()).or_default();
         workers.push(ticket.worker);
@@ -45,7 +46,7 @@ impl Witness {
     }
 
     fn leave(&self, ticket: &Ticket) {
-        let Some(session) = ticket.session() else { return };
+        let Some(session) = ticket.session().filter(|_| ticket.counted) else { return };
         let mut held = self.held.lock().unwrap();
         let workers = held.get_mut(session.as_str()).unwrap();
         let place = workers.iter().position(|worker| *worker == ticket.worker).unwrap();

@@ -135,7 +135,9 @@ fn mcp_by_its_header_wherever_the_endpoint_is() {
         let (route, rule) = (|method| known(Mcp).route(&method, path), known(Mcp));
         assert!(route(Method::GET).is_endless() && !route(Method::POST).is_endless());
         assert!(route(Method::DELETE).ends && !route(Method::POST).ends && !route(Method::POST).starts);
-        assert!(!rule.reads_body(route(Method::POST)) && !rule.watches_reply(route(Method::POST)));
+        let reads = |method| rule.reads_body(route(method));
+        assert!(reads(Method::POST) && !reads(Method::GET) && !reads(Method::DELETE));
+        assert!(!rule.watches_reply(route(Method::POST)));
     }
 }
 
@@ -198,6 +200,7 @@ fn a_switched_off_server_names_nothing() {
             (Mcp, "POST /mcp", with_mcp_sid("a"), "", RouteClass::Mcp, Nothing),
         ],
     );
+    assert!(!off(Mcp).reads_body(known(Mcp).route(&Method::POST, "/mcp")));
     assert!(!off(Resources).watches_reply(known(Resources).route(&Method::POST, "/step")));
 }
 
