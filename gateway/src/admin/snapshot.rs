@@ -45,6 +45,9 @@ pub struct ServerSnapshot {
     pub address: String,
     /// Its session cookie's name, once it is known: from the config, from the server's own word, or learned.
     pub session_cookie: Option<String>,
+    /// Which of a resources server's two protocols it speaks: `seed_verify` or `gymnasium`, once it or the config says so.
+    #[serde(default)]
+    pub protocol: Option<String>,
     /// Routes that start a session, beside the kind's own.
     pub session_start_routes: Vec<String>,
     /// Routes that end a session, beside the kind's own.

@@ -93,6 +93,7 @@ fn server_rows(settings: &ServerSettings) -> Vec<Row> {
         ("describe", describe.to_string()),
         ("session_cookie", settings.session_cookie.clone().unwrap_or_else(|| "by the kind".into())),
         ("session_secret", secret.into()),
+        ("protocol", settings.protocol.unwrap_or_default().to_string()),
         ("session_start_routes", format!("[{}]", settings.session_start_routes.join(", "))),
         ("session_end_routes", format!("[{}]", settings.session_end_routes.join(", "))),
         ("routes_sessions_to_owner", settings.routes_sessions_to_owner.to_string()),

@@ -89,6 +89,7 @@ static KEYS: &[KeyDoc] = &[
 
     key("session_cookie", SETTINGS, "text", "said by the server (`describe`) or learned from it; else in `http_servers` none, no sessions", "Name of the session cookie. Not for `openenv_servers`, `ors_servers` and `mcp_servers`."),
     key("session_secret", SETTINGS, "text", "the cookie's name", "Key that signs the session cookie. A server with a `command` gets it as `GYM_SESSION_SECRET`, so that it is set once for both."),
+    key("protocol", &[Server], "`both`, `seed_verify` or `gymnasium`", "said by the server (`describe`), else both", "Which protocol a `resources_servers` server speaks. With `seed_verify` `POST /reset`, `/step` and `/close` are ordinary tools, with `gymnasium` `/seed_session`, `/verify` and `/close_session` are."),
     key("session_start_routes", SETTINGS, "list of paths", "[]", "More routes that start a session."),
     key("session_end_routes", SETTINGS, "list of paths", "[]", "More routes that end a session."),
     key("routes_sessions_to_owner", SETTINGS, "true or false", "true", "`false`: plain balancing, no sessions."),

@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Duration};
 
+use super::Protocol;
+
 /// Everything that `serve`, `run` and `check` need, validated.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -103,12 +105,10 @@ impl Kind {
         }
     }
 
-    /// The routes of which the protocol itself says what they do to a session.
-    pub fn session_routes(self) -> &'static [&'static str] {
+    /// The routes of which the kind itself says what they do to a session; those of a resources server by `protocol`.
+    pub fn session_routes(self, protocol: Protocol) -> &'static [&'static str] {
         match self {
-            Kind::Resources => {
-                &["/seed_session", "/reset", "/step", "/verify", "/close_session", "/close", "/mcp", "/mcp/"]
-            }
+            Kind::Resources => protocol.session_routes(),
             Kind::Agent => &["/v1/agent_sessions", "/v1/agent_sessions/close"],
             Kind::OpenEnv => &["/mcp"],
             Kind::Ors => &["/create", "/delete", "/delete_session"],
@@ -206,6 +206,9 @@ pub struct ServerSettings {
     pub session_cookie: Option<String>,
     /// The session cookie's signing secret; `None`: its name, as NeMo Gym does. A command gets it in its environment.
     pub session_secret: Option<String>,
+    /// Which protocol a resources server speaks; `None`: what it says itself if it is asked, else
+    /// [`Protocol::Both`].
+    pub protocol: Option<Protocol>,
     /// More routes that start a session, beside the kind's own.
     pub session_start_routes: Vec<String>,
     /// More routes that end a session, beside the kind's own.
@@ -291,6 +294,7 @@ impl Default for ServerSettings {
             describe: None,
             session_cookie: None,
             session_secret: None,
+            protocol: None,
             session_start_routes: Vec::new(),
             session_end_routes: Vec::new(),
             routes_sessions_to_owner: true,

@@ -3,6 +3,7 @@
 use std::{net::SocketAddr, time::Duration};
 
 use super::{
+    Protocol,
     interpolate::reread,
     listen,
     model::{GatewaySettings, Kind, LeftOpen, ServerSettings},
@@ -68,6 +69,7 @@ pub(crate) fn server(section: &Section<'_>, kind: Kind, close_retry: Option<Dura
         describe: describe(section),
         session_cookie: cookie_name(section),
         session_secret: section.text("session_secret"),
+        protocol: protocol(section),
         session_start_routes: routes(section, "session_start_routes"),
         session_end_routes: routes(section, "session_end_routes"),
         routes_sessions_to_owner: section.flag("routes_sessions_to_owner").unwrap_or(true),
@@ -143,6 +145,11 @@ fn describe(section: &Section<'_>) -> Option<LeftOpen> {
         session_end_routes: !section.has("session_end_routes"),
         routes_sessions_to_owner: !section.has("routes_sessions_to_owner"),
     })
+}
+
+fn protocol(section: &Section<'_>) -> Option<Protocol> {
+    let said = section.text("protocol")?;
+    said.parse().map_err(|why| section.complain("protocol", why)).ok()
 }
 
 fn bytes(section: &Section<'_>, key: &str) -> Option<usize> {

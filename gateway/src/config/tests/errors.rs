@@ -65,6 +65,8 @@ fn table() -> Vec<(String, Vec<&'static str>)> {
         (counter("host: localhost") + "gateway: {servers: {counter: {}}}\n", vec!["a.yaml:4: counter.resources_servers.counter.port: missing: give the port of the front address, like 8000"]),
         // Server settings.
         (server("session_start_routes: [reset]"), vec!["a.yaml:8: gateway.servers.counter.session_start_routes: expected paths that begin with `/`, without a query, got \"reset\""]),
+        (server("protocol: seedverify"), vec!["a.yaml:8: gateway.servers.counter.protocol: unknown protocol \"seedverify\": one of both, seed_verify, gymnasium"]),
+        ("a: {responses_api_agents: {a: {port: 1}}}\ngateway: {servers: {a: {command: [./server], protocol: both}}}".into(), vec!["a.yaml:2: gateway.servers.a.protocol: only servers under `resources_servers` have a choice of protocols, and this one is of kind agent: leave it out"]),
         (server("session_cookie: \"a b\""), vec!["a.yaml:8: gateway.servers.counter.session_cookie: \"a b\" cannot be a cookie's name: letters, digits and !#$%&'*+-.^_`|~ only"]),
         (server("restart_backoff_seconds: 90"), vec!["a.yaml:8: gateway.servers.counter.restart_backoff_seconds: the first wait, 90 s, is longer than the longest, 60 s"]),
         (server("start_timeout_seconds: 0"), vec!["a.yaml:8: gateway.servers.counter.start_timeout_seconds: expected more than 0 seconds, got the number 0"]),

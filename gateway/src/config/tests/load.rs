@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Folder, counter};
-use crate::config::{GatewaySettings, Kind, Launch, ServerSettings, describe};
+use crate::config::{GatewaySettings, Kind, Launch, Protocol, ServerSettings, describe};
 
 #[test]
 fn an_unmodified_server_by_its_own_yaml() {
@@ -68,6 +68,7 @@ fn a_gym_server_may_be_another_program() {
               command: [./server, --level, 010, '{socket}']
               environment: {LEVEL: 0x10, NAME: x}
               session_cookie: sid
+              protocol: gymnasium
               session_start_routes: [/begin]
               worker_timeout_seconds: 5
               routes_sessions_to_owner: off
@@ -88,6 +89,7 @@ fn a_gym_server_may_be_another_program() {
     assert!(server.listen.address.is_ipv4());
     let expected = ServerSettings {
         session_cookie: Some("sid".into()),
+        protocol: Some(Protocol::Gymnasium),
         session_start_routes: vec!["/begin".into()],
         worker_timeout: Some(Duration::from_secs(5)),
         routes_sessions_to_owner: false,
@@ -272,4 +274,9 @@ fn the_examples_in_deploy_load() {
     let gym = load("deploy/nemo_gym.yaml", include_str!("../../../../deploy/nemo_gym.yaml"));
     assert_eq!((gym.servers.len(), gym.servers[0].listen.address.port()), (1, 8000));
     assert_eq!(gym.left_to_gym, ["math_with_code_simple_agent"]);
+    let ors = load("deploy/ors.yaml", include_str!("../../../../deploy/ors.yaml"));
+    assert_eq!((ors.servers[0].kind, ors.servers[0].num_workers), (Kind::Ors, 4));
+    assert_eq!(ors.servers[0].settings, ServerSettings::of(Kind::Ors), "it says what the defaults are");
+    let mcp = load("deploy/mcp.yaml", include_str!("../../../../deploy/mcp.yaml"));
+    assert_eq!((mcp.servers[0].kind, mcp.servers[0].num_workers), (Kind::Mcp, 4));
 }

@@ -294,3 +294,4 @@ fn session_less_routes() {
 }
 
 mod other_kinds;
+mod protocols;

@@ -5,14 +5,17 @@ mod ops;
 use std::collections::{BTreeMap, BTreeSet};
 
 use http::{Method, StatusCode};
-use proptest::{collection::vec, prelude::*};
+use proptest::{collection::vec, prelude::*, sample::select};
 
 use super::super::{
     By, Dispatch, Named, Reply, Route, RouteClass, Rule, Says, SessionState, SessionTable, Ticket,
 };
 use super::{config, id};
-use crate::{config::Kind, worker_id::WorkerId};
-use ops::{NAMES, Op, RETENTION, STATUSES, WINDOW, idle, op, routes};
+use crate::{
+    config::{Kind, Protocol},
+    worker_id::WorkerId,
+};
+use ops::{NAMES, Op, RETENTION, STATUSES, WINDOW, class, idle, op, routes};
 
 /// A session, as design and table of events have it.
 #[derive(Clone, Debug)]
@@ -43,6 +46,7 @@ struct Sent {
 
 struct World {
     kind: Kind,
+    protocol: Protocol,
     rule: Rule,
     table: SessionTable,
     now: u64,
@@ -61,10 +65,12 @@ const FORGOTTEN: usize = 2;
 const WITHDRAWN: usize = 3;
 
 impl World {
-    fn new(kind: Kind) -> Self {
-        let config = config(kind);
+    fn new(kind: Kind, protocol: Protocol) -> Self {
+        let mut config = config(kind);
+        config.settings.protocol = Some(protocol);
         Self {
             kind,
+            protocol,
             rule: Rule::new(&config),
             table: SessionTable::new(&config),
             now: 0,
@@ -107,6 +113,9 @@ impl World {
     fn send(&mut self, name: Option<&'static str>, request: &str) {
         let (method, path) = request.split_once(' ').unwrap();
         let route = self.rule.route(&method.parse::<Method>().unwrap(), path);
+        if self.kind == Kind::Resources {
+            assert_eq!(route.class, class(self.protocol, path), "{path}");
+        }
         let by_body = route.is_naming() && name.is_some();
         let named = Named {
             session: name.map(id),
@@ -374,8 +383,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 800, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_table_does_what_the_model_does(kind in of_kind(), ops in vec(op(), 1..120)) {
-        let mut world = World::new(kind);
+    fn the_table_does_what_the_model_does(
+        kind in of_kind(),
+        protocol in select(&Protocol::ALL),
+        ops in vec(op(), 1..120),
+    ) {
+        let mut world = World::new(kind, protocol);
         ops.into_iter().for_each(|op| world.step(op));
         // In the end nothing is left in flight, and after the longest time nothing at all.
         while !world.sent.is_empty() {
