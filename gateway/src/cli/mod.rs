@@ -6,6 +6,7 @@ mod conform;
 mod describe;
 mod logging;
 mod plant;
+mod reap;
 mod serve;
 mod snapshot;
 mod stop;

@@ -3,7 +3,7 @@
 use std::{
     path::PathBuf,
     sync::{Arc, Mutex, OnceLock, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use async_trait::async_trait;
@@ -19,6 +19,7 @@ use crate::{
     admin::RequestMetrics,
     config::{Config, GatewaySettings, ServerConfig},
     proxy::{Budget, Clock, Observer, Places, ServerState, Shared, Stop},
+    systemd::{self, Watchdog},
     worker_id::WorkerId,
     workers::{ExitReport, Supervisor, Worker, WorkerEvents, WorkerSet, ask},
 };
@@ -86,6 +87,7 @@ pub(super) struct Workers {
 impl Service for Workers {
     async fn start_service(&mut self, _fds: Option<ListenFds>, _shutdown: ShutdownWatch, _listeners: usize) {
         let plant = self.plant.clone();
+        tokio::spawn(super::reap::as_process_one());
         if let Err(why) = self.start().await {
             // A worker that a stop has ended did not fail.
             if !plant.shared.stop.begun.is_cancelled() {
@@ -95,10 +97,13 @@ impl Service for Workers {
         }
         let names: Vec<_> = plant.servers.iter().map(|server| server.config.name.as_str()).collect();
         tracing::info!(servers = names.join(","), "ready");
+        systemd::ready(&format!("serving {}", names.join(", ")));
+        let mut watchdog = Watchdog::of_environment();
         let mut every = tokio::time::interval(EXPIRE_EVERY);
         every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             every.tick().await;
+            watchdog.beat(Instant::now());
             let now = plant.shared.clock.now();
             for server in &plant.servers {
                 server.sessions.expire(now);

@@ -114,6 +114,7 @@ fn worker(server: &ServerState, counts: &session::Counts, slot: SlotStatus) -> W
         pid: slot.pid,
         address: slot.address,
         restarts: slot.restarts.into(),
+        oom_kills: slot.oom_kills.into(),
         started_unix: slot.started_unix,
         in_flight: server.workers.get(id).map_or(0, |worker| worker.in_flight() as u64),
         sessions,

@@ -13,6 +13,7 @@ mod launch;
 mod listen;
 mod model;
 mod problems;
+mod process;
 mod protocol;
 mod section;
 mod servers;
@@ -32,6 +33,8 @@ pub use keys::{KeyDoc, Place, reference, reference_markdown};
 pub use model::{
     Config, ErrorList, GatewaySettings, Kind, Launch, LeftOpen, Listen, ServerConfig, ServerSettings,
 };
+pub(crate) use process::from_files;
+pub use process::{CgroupSettings, LogFileSettings, ProcessSettings, User};
 pub use protocol::Protocol;
 
 use self::{

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Duration};
 
-use super::Protocol;
+use super::{Protocol, process::ProcessSettings};
 
 /// Everything that `serve`, `run` and `check` need, validated.
 #[derive(Clone, Debug)]
@@ -248,6 +248,8 @@ pub struct ServerSettings {
     pub max_start_failures: u32,
     /// How often a failed slot is tried again; default 300 s.
     pub failed_retry: Duration,
+    /// What a worker's process is besides its command; default: as the gateway's own.
+    pub process: ProcessSettings,
 }
 
 /// What a server that describes itself may settle, because the config does not. (Where a setting can be absent, its
@@ -314,6 +316,7 @@ impl Default for ServerSettings {
             restart_backoff_max: Duration::from_secs(60),
             max_start_failures: 10,
             failed_retry: Duration::from_secs(300),
+            process: ProcessSettings::default(),
         }
     }
 }

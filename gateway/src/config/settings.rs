@@ -7,6 +7,7 @@ use super::{
     interpolate::reread,
     listen,
     model::{GatewaySettings, Kind, LeftOpen, ServerSettings},
+    process,
     section::{Section, Zero},
     yaml::Value,
 };
@@ -117,6 +118,7 @@ pub(crate) fn server(section: &Section<'_>, kind: Kind, close_retry: Option<Dura
             .and_then(|n| u32::try_from(n).ok())
             .unwrap_or(default.max_start_failures),
         failed_retry: duration("failed_retry_seconds", Zero::Refused, default.failed_retry),
+        process: process::read(section),
     };
     if settings.restart_backoff > settings.restart_backoff_max {
         let (first, longest) =

@@ -10,6 +10,7 @@ use super::{
     Address,
     address::Places,
     launch, listener,
+    log_file::LogFile,
     probe::{Probed, is_listening, probe},
     process::{Label, Process},
     progress::Progress,
@@ -61,7 +62,14 @@ impl Spawner for KeeperSpawner {
         let plan = launch::plan(&self.server, id, socket_in(&self.sockets, id))
             .map_err(|error| error.to_string())?;
         let command = format!("{} (in {})", plan.spec.argv.join(" "), plan.spec.directory);
-        let label = Label { server: self.server.name.clone(), slot: Some(id.slot) };
+        let log = match &self.server.settings.process.log_file {
+            Some(settings) => Some(
+                LogFile::of(settings, &self.server.name, id)
+                    .map_err(|error| format!("cannot start a thread for `log_file`: {error}"))?,
+            ),
+            None => None,
+        };
+        let label = Label { server: self.server.name.clone(), slot: Some(id.slot), log };
         let process = Process::start(self.binary.clone(), plan.spec, label);
         Ok(Launched { process, places: plan.places, command })
     }

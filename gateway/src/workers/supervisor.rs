@@ -58,7 +58,7 @@ impl Supervisor {
         events: Arc<dyn WorkerEvents>,
         binary: PathBuf,
     ) -> io::Result<Self> {
-        let run_dir = RunDir::create()?;
+        let run_dir = RunDir::create(server.settings.process.user.as_ref())?;
         let spawner =
             KeeperSpawner { server: Arc::clone(&server), binary, sockets: run_dir.path().to_owned() };
         let mut supervisor = Self::with_spawner(&server, gateway, workers, events, Box::new(spawner));

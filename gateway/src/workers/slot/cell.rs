@@ -8,6 +8,7 @@ use std::{
 };
 
 use crate::{
+    keeper::Exit,
     worker_id::WorkerId,
     workers::{
         Address, ExitReport, Failed, LastFailure, SlotState, SlotStatus, StartFailure, Transitions, advice,
@@ -40,6 +41,7 @@ impl Cell {
             restarts: 0,
             started_unix: 0,
             transitions: Transitions::default(),
+            oom_kills: 0,
             failures_in_a_row: 0,
             last_exit: None,
             last_failure: None,
@@ -91,6 +93,7 @@ impl Cell {
         let to = if report.asked_for { SlotState::Exited } else { SlotState::Died };
         self.enter(to, &report.to_string(), None, |inner| {
             inner.status.address = None;
+            inner.count_oom(Some(&report.exit));
             inner.status.last_exit = Some(format!("{id} {report}"));
             if !report.asked_for {
                 let advice = advice::for_death(&report.exit);
@@ -102,6 +105,7 @@ impl Cell {
     /// A process did not become ready.
     pub(super) fn failed_start(&self, failure: &StartFailure) {
         self.enter(SlotState::Died, &failure.seen, Some(failure), |inner| {
+            inner.count_oom(failure.exit.as_ref());
             inner.status.last_exit = Some(format!("{} did not start: {}", failure.worker, failure.seen));
             inner.failed(Failed::Start(Box::new(failure.clone())));
         });
@@ -175,6 +179,10 @@ impl Cell {
 }
 
 impl Inner {
+    fn count_oom(&mut self, exit: Option<&Exit>) {
+        self.status.oom_kills += u32::from(matches!(exit, Some(Exit::OutOfMemory { .. })));
+    }
+
     fn failed(&mut self, what: Failed) {
         self.status.last_failure = Some(LastFailure { at_unix: unix_now(), what });
     }
