@@ -20,32 +20,18 @@ pub struct Worker {
     /// Where it listens.
     pub address: Address,
     exited: CancellationToken,
-    given_up: CancellationToken,
     in_flight: AtomicUsize,
 }
 
 impl Worker {
     /// A worker with nothing in flight.
     pub fn new(id: WorkerId, address: Address) -> Self {
-        Self {
-            id,
-            address,
-            exited: CancellationToken::new(),
-            given_up: CancellationToken::new(),
-            in_flight: AtomicUsize::new(0),
-        }
+        Self { id, address, exited: CancellationToken::new(), in_flight: AtomicUsize::new(0) }
     }
 
     /// Cancelled when the process has exited, after `WorkerEvents::exited` returned.
     pub fn exited(&self) -> &CancellationToken {
         &self.exited
-    }
-
-    /// Cancelled when the sessions that it still has are given up although its process runs: at the deadline of a drain,
-    /// before the process is told to end. WebSockets whose frames are read tell their clients so then (a server that is
-    /// told to end closes them, and OpenEnv's client would start anew without a word).
-    pub fn given_up(&self) -> &CancellationToken {
-        &self.given_up
     }
 
     /// Requests that are with it now.

@@ -119,13 +119,6 @@ impl Talk {
         let known = self.settlement.borrow().as_ref().map(|settlement| settlement.worker().clone());
         let Some(process) = known else { return Ok(End::Passed) };
         let (mut from_worker, to_worker) = worker;
-        let gone = async {
-            tokio::select! {
-                () = process.exited().cancelled() => {}
-                () = process.given_up().cancelled() => {}
-            }
-            End::WorkerGone
-        };
         let Self { channel, up, down, to_client, settlement } = self;
         let hear = |heard| hear(*channel, up, settlement, heard);
         let ended = {
@@ -133,7 +126,8 @@ impl Talk {
             let downward = downward(&mut from_worker, &mut client.1, down, to_client, &hear);
             tokio::select! {
                 biased;
-                gone = gone => gone,
+                // Also where its sessions are given up before it is told to end.
+                () = process.exited().cancelled() => End::WorkerGone,
                 ended = both(upward, downward) => match ended? {
                     Down::Leaving => return Ok(End::WorkerGone),
                     Down::Ended if forward::has_exited(&process).await => End::WorkerGone,

@@ -8,6 +8,7 @@ mod exits_and_time;
 mod header_histories;
 mod histories;
 mod openenv_histories;
+mod openenv_model;
 
 mod model;
 mod script;
