@@ -55,7 +55,7 @@ const SLOT: &[&str] = &["server", "slot"];
 mod docs {
     use super::*;
     pub(crate) const BUILD_INFO: MetricDoc = doc("gym_gateway_build_info", Gauge, &["version"], "The gateway's version; always 1.");
-    pub(crate) const BUFFERED: MetricDoc = doc("gym_gateway_buffered_bytes", Gauge, &[], "Bytes of request bodies held in memory.");
+    pub(crate) const BUFFERED: MetricDoc = doc("gym_gateway_buffered_bytes", Gauge, &[], "Bytes of request bodies, and of parts of WebSocket frames, held in memory.");
     pub(crate) const CONNECTIONS: MetricDoc = doc("gym_gateway_client_connections", Gauge, SERVER, "Connections of clients.");
     pub(crate) const WAITING: MetricDoc = doc("gym_gateway_requests_waiting", Gauge, SERVER, "Requests that wait for a ready worker.");
     pub(crate) const IN_FLIGHT: MetricDoc = doc("gym_gateway_requests_in_flight", Gauge, SLOT, "Requests that the slot's workers have and that are not done.");

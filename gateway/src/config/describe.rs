@@ -107,6 +107,10 @@ fn server_rows(settings: &ServerSettings) -> Vec<Row> {
         ("session_idle_timeout_seconds", seconds(settings.session_idle_timeout)),
         ("lost_session_retention_seconds", seconds(settings.lost_session_retention)),
         ("max_lost_sessions", settings.max_lost_sessions.to_string()),
+        (
+            "max_sessions_per_worker",
+            settings.max_sessions_per_worker.map_or("no limit".into(), |n| n.to_string()),
+        ),
         ("max_naming_body_bytes", settings.max_naming_body_bytes.to_string()),
         ("queue_timeout_seconds", seconds(settings.queue_timeout)),
         ("start_timeout_seconds", seconds(settings.start_timeout)),

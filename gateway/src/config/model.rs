@@ -110,8 +110,9 @@ impl Kind {
         match self {
             Kind::Resources => protocol.session_routes(),
             Kind::Agent => &["/v1/agent_sessions", "/v1/agent_sessions/close"],
+            Kind::OpenEnv => &["/mcp"],
             Kind::Ors => &["/create", "/delete", "/delete_session"],
-            Kind::Environment | Kind::Model | Kind::OpenEnv | Kind::Mcp | Kind::Generic => &[],
+            Kind::Environment | Kind::Model | Kind::Mcp | Kind::Generic => &[],
         }
     }
 }
@@ -250,6 +251,9 @@ pub struct ServerSettings {
     pub lost_session_retention: Duration,
     /// The most lost sessions that are remembered; default 1,000,000.
     pub max_lost_sessions: u64,
+    /// The most sessions that a worker may have (kind openenv): the server's own limit; `None` (default): the gateway
+    /// counts none, and passes on what the workers say.
+    pub max_sessions_per_worker: Option<usize>,
     /// The largest body of a naming route; default 64 MiB.
     pub max_naming_body_bytes: usize,
     /// How long a request waits for a ready worker; default 10 s.
@@ -331,6 +335,7 @@ impl Default for ServerSettings {
             session_idle_timeout: Duration::from_secs(86_400),
             lost_session_retention: Duration::from_secs(86_400),
             max_lost_sessions: 1_000_000,
+            max_sessions_per_worker: None,
             max_naming_body_bytes: 64 << 20,
             queue_timeout: Duration::from_secs(10),
             start_timeout: Duration::from_secs(120),

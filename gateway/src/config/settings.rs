@@ -89,6 +89,9 @@ pub(crate) fn server(section: &Section<'_>, kind: Kind, close_retry: Option<Dura
         max_lost_sessions: section
             .whole("max_lost_sessions", 1..=1 << 40)
             .unwrap_or(default.max_lost_sessions),
+        max_sessions_per_worker: section
+            .whole("max_sessions_per_worker", 1..=1 << 32)
+            .and_then(|n| usize::try_from(n).ok()),
         max_naming_body_bytes: bytes(section, "max_naming_body_bytes")
             .unwrap_or(default.max_naming_body_bytes),
         queue_timeout: duration("queue_timeout_seconds", Zero::Allowed, default.queue_timeout),

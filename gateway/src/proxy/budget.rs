@@ -1,4 +1,4 @@
-//! The bound on request bodies held in memory, over all requests.
+//! The bound on request bodies (and parts of WebSocket frames) held in memory, over all requests.
 
 use std::sync::{
     Arc,

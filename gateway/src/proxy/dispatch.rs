@@ -10,7 +10,7 @@ use tokio::{
 
 use super::{Refusal, exchange::Exchange, forward, pick::pick, settle::Settlement, state::ServerState};
 use crate::{
-    session::{Dispatch, Named, Route},
+    session::{By, Dispatch, Named, Route},
     worker_id::WorkerId,
 };
 
@@ -78,10 +78,13 @@ impl<'a> Dispatcher<'a> {
         let mut closed = None;
         loop {
             let now = core.shared.clock.at(self.exchange.now.get());
-            let mut choose =
-                |by| pick(&server.workers.ready(), &self.excluded, by, |worker| server.sessions.load(worker));
+            let mut choose = |by| {
+                let (load, room) =
+                    (|worker| server.sessions.load(worker), |worker| server.sessions.has_room(worker));
+                pick(&server.workers.ready(), &self.excluded, by, load, room)
+            };
             match server.sessions.dispatch(named, self.route, now, &mut choose)? {
-                Dispatch::NoWorker => return Ok(None),
+                Dispatch::NoWorker => return self.refuse_if_full(named).map(|()| None),
                 Dispatch::To(ticket) => match server.workers.get(ticket.worker) {
                     Some(worker) => {
                         let Some(entered) = worker.enter() else {
@@ -106,6 +109,17 @@ impl<'a> Dispatcher<'a> {
                 },
             }
         }
+    }
+
+    /// There are workers, but a new session finds no room: that is said at once.
+    fn refuse_if_full(&self, named: &Named) -> Result<(), Refusal> {
+        if named.by() == By::InFlight {
+            return Ok(());
+        }
+        let server = self.exchange.server;
+        let ready = server.workers.ready();
+        let ids = ready.iter().map(|worker| worker.id).filter(|id| !self.excluded.contains(id));
+        server.sessions.refusal_if_full(ids).map_or(Ok(()), |refusal| Err(refusal.into()))
     }
 
     /// Waits until a worker comes or goes, reading the body on, so that the client's leaving is seen. The first

@@ -1,11 +1,16 @@
 //! One request, from its head to the head of its reply: read what the rule needs, decide, forward.
 
-use std::{cell::Cell, rc::Rc, sync::Arc, time::Instant};
+use std::{
+    cell::{Cell, OnceCell},
+    rc::Rc,
+    sync::Arc,
+    time::Instant,
+};
 
 use bytes::Bytes;
 use http::{
     Method, Response, StatusCode,
-    header::{ACCEPT_ENCODING, TRANSFER_ENCODING, UPGRADE},
+    header::{ACCEPT_ENCODING, SEC_WEBSOCKET_EXTENSIONS, TRANSFER_ENCODING, UPGRADE},
     request::Parts,
 };
 use hyper::{body::Incoming, upgrade::OnUpgrade};
@@ -20,12 +25,13 @@ use super::{
     last_words::LastWords,
     observe::Account,
     pool::Connection,
-    reply::{ReplyBody, WorkerReply},
+    reply::{ReplyBody, Watch, WorkerReply},
     settle::Settlement,
     state::ServerState,
     tunnel::Tunnel,
+    websocket::{OwnWords, Socket},
 };
-use crate::session::{Route, SessionId, StepWatch};
+use crate::session::{Route, SaidWatch, SessionId, StepWatch};
 
 /// What one request is served with.
 pub(super) struct Exchange<'a> {
@@ -39,12 +45,33 @@ pub(super) struct Exchange<'a> {
 }
 
 impl Exchange<'_> {
-    /// Carries the request out. An error is the gateway's own answer.
+    /// Carries the request out. An error is the gateway's own answer, unless the protocol has words of its own for it.
     pub(super) async fn run(
         &self,
         parts: Parts,
         peer: &Peer,
-        upgrade: Option<OnUpgrade>,
+        mut upgrade: Option<OnUpgrade>,
+    ) -> Result<Response<ReplyBody>, Refusal> {
+        let route = if headers::asks_for_upgrade(&parts) { self.route.upgraded() } else { self.route };
+        let own_words = OwnWords::of(&self.server.rule, route, &parts.headers);
+        let naming = OnceCell::new();
+        let carried = self.carry(parts, peer, route, &mut upgrade, &naming).await;
+        match (carried, own_words) {
+            (Err(Refusal::Rule(refusal)), Some(own_words)) => {
+                let body = naming.get().map_or(&[][..], Bytes::as_ref);
+                own_words.answer(self, &refusal, body, upgrade).ok_or(refusal.into())
+            }
+            (carried, _) => carried,
+        }
+    }
+
+    async fn carry(
+        &self,
+        parts: Parts,
+        peer: &Peer,
+        route: Route,
+        upgrade: &mut Option<OnUpgrade>,
+        naming: &OnceCell<Bytes>,
     ) -> Result<Response<ReplyBody>, Refusal> {
         if parts.method == Method::CONNECT {
             return Err(Refusal::BadRequest("this is no forward proxy: CONNECT is not served"));
@@ -57,16 +84,21 @@ impl Exchange<'_> {
         let query = query.as_ref().and_then(|p| p.query());
         let is_head = parts.method == Method::HEAD;
         let mut head = Head::new(parts, peer);
-        if self.server.rule.watches_reply(self.route) {
+        if self.server.rule.watches_reply(self.route) || self.server.rule.hears_reply(self.route) {
             head.headers_mut().remove(ACCEPT_ENCODING); // a compressed reply cannot be looked at as it passes
         }
-        let naming = self.naming_body().await?;
-        let route = if head.is_upgrade() { self.route.upgraded() } else { self.route };
+        if self.server.rule.channel(route).is_some() {
+            head.headers_mut().remove(SEC_WEBSOCKET_EXTENSIONS); // nor can compressed frames
+        }
+        if let Some(body) = self.naming_body().await? {
+            let _ = naming.set(body); // asked for once
+        }
 
         let name = |head: &Head| {
             let (server, unix) = (self.server, super::Clock::unix());
             let expect = |id: &SessionId| server.sessions.expect(id);
-            server.rule.name_expecting(route, head.headers(), query, naming.as_deref(), unix, expect)
+            let body = naming.get().map(Bytes::as_ref);
+            server.rule.name_expecting(route, head.headers(), query, body, unix, expect)
         };
         let mut dispatcher = Dispatcher::new(self, route);
         let (mut named, mut settlement) = dispatcher.wait(|| name(&head)).await?;
@@ -88,9 +120,19 @@ impl Exchange<'_> {
             }
         };
         self.body.release();
-        let upgrade = upgrade.filter(|_| head.is_upgrade());
-        let call = naming.as_deref().and_then(|body| self.server.rule.call_id(route, body));
-        self.answer(response, connection, settlement, Asked { is_head, upgrade, call })
+        let upgrade = upgrade.take().filter(|_| head.is_upgrade());
+        let call = naming.get().and_then(|body| self.server.rule.call_id(route, body));
+        self.answer(response, connection, settlement, Asked { is_head, route, upgrade, call })
+    }
+
+    /// What the reply's body is looked at for.
+    fn watch(&self) -> Option<Watch> {
+        let rule = &self.server.rule;
+        match () {
+            () if rule.watches_reply(self.route) => Some(Watch::Step(StepWatch::default())),
+            () if rule.hears_reply(self.route) => Some(Watch::Said(SaidWatch::default())),
+            () => None,
+        }
     }
 
     /// The whole body, on the routes whose body the rule reads.
@@ -182,6 +224,13 @@ impl Exchange<'_> {
         account.answered(parts.status);
 
         if let Some((client, worker)) = tunnel {
+            if let Some(channel) = self.server.rule.channel(asked.route) {
+                let shared = self.core.shared.clone();
+                let tracker = shared.stop.connections.clone();
+                let socket = Socket { channel, client, worker, settlement, account, shared };
+                tokio::task::spawn_local(tracker.track_future(socket.run()));
+                return Ok(Response::from_parts(parts, ReplyBody::own(Bytes::new(), self.account.clone())));
+            }
             let stop = self.core.shared.stop.clone();
             let tracker = stop.connections.clone();
             let tunnel = Tunnel { client, worker, settlement, account, stop };
@@ -194,7 +243,7 @@ impl Exchange<'_> {
             last_words: LastWords::of(asked.call, &parts.headers),
             incoming,
             settlement: Some(settlement),
-            watch: self.server.rule.watches_reply(self.route).then(StepWatch::default),
+            watch: self.watch(),
             back: reuse.then(|| (self.core.pool.clone(), self.server.index, connection)),
             ends_with_connection,
             exit_news: None,
@@ -212,6 +261,7 @@ impl Exchange<'_> {
 /// What of a request its reply depends on.
 struct Asked {
     is_head: bool,
+    route: Route,
     /// The client's side of the upgrade that it asked for.
     upgrade: Option<OnUpgrade>,
     /// The ID of an MCP request, as JSON.

@@ -148,6 +148,11 @@ fn tokens(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = &str> {
         .filter(|word| !word.is_empty())
 }
 
+/// Whether a request asks to change the protocol, and is taken at its word.
+pub(super) fn asks_for_upgrade(parts: &Parts) -> bool {
+    wanted_upgrade(parts.version, &parts.headers).is_some()
+}
+
 fn wanted_upgrade(version: Version, headers: &HeaderMap) -> Option<HeaderValue> {
     let protocol = headers.get(UPGRADE)?;
     // A client that offers HTTP/2 (curl --http2) is served as it came.

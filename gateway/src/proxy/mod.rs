@@ -24,6 +24,7 @@ mod reply;
 mod settle;
 mod state;
 mod tunnel;
+mod websocket;
 mod worker_io;
 
 pub use budget::Budget;

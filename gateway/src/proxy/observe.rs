@@ -128,6 +128,11 @@ impl Account {
         self.status.set(status.as_u16());
     }
 
+    /// The session of an open WebSocket was lost, and its client is told so.
+    pub(super) fn lost(&self) {
+        self.core.shared.metrics.refused(&self.server.name, "session_lost");
+    }
+
     pub(super) fn refused(&self, refusal: &super::Refusal) {
         self.answered(refusal.status(self.server.rule.kind()));
         self.core.shared.metrics.refused(&self.server.name, refusal.code());

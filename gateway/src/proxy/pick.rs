@@ -11,12 +11,13 @@ thread_local! {
 
 /// The worker with the fewest claimed and open sessions, then the fewest requests in flight (or by the
 /// latter alone, or both together); equals take turns. One that drains gets no session, and other requests only where no
-/// other worker is. `None` if all of `ready` are `excluded` or drain.
+/// other worker is. Where a session may begin, those without `room` for it are passed over. `None` if nobody is left.
 pub(super) fn pick(
     ready: &[Arc<Worker>],
     excluded: &[WorkerId],
     by: By,
     sessions: impl Fn(WorkerId) -> usize,
+    room: impl Fn(WorkerId) -> bool,
 ) -> Option<WorkerId> {
     if ready.is_empty() {
         return None;
@@ -31,7 +32,7 @@ pub(super) fn pick(
         .iter()
         .chain(before)
         .filter(|worker| !excluded.contains(&worker.id) && !worker.is_closed())
-        .filter(|worker| by == By::InFlight || !worker.is_draining())
+        .filter(|worker| by == By::InFlight || (!worker.is_draining() && room(worker.id)))
         .min_by_key(|worker| {
             let (owned, in_flight) = match by {
                 By::Sessions => (sessions(worker.id), worker.in_flight()),
@@ -64,17 +65,18 @@ mod tests {
         let _busy = [ready[0].enter().unwrap(), ready[0].enter().unwrap(), ready[1].enter().unwrap()];
         let sessions = |worker: WorkerId| [1, 1, 2][usize::from(worker.slot)];
         for _ in 0..4 {
-            assert_eq!(slot(pick(&ready, &[], By::Sessions, sessions)), Some(1));
-            assert_eq!(slot(pick(&ready, &[], By::InFlight, sessions)), Some(2));
+            assert_eq!(slot(pick(&ready, &[], By::Sessions, sessions, |_| true)), Some(1));
+            assert_eq!(slot(pick(&ready, &[], By::InFlight, sessions, |_| true)), Some(2));
             let sessions = |worker: WorkerId| [0, 1, 1][usize::from(worker.slot)];
-            assert_eq!(slot(pick(&ready, &[], By::Both, sessions)), Some(2));
+            assert_eq!(slot(pick(&ready, &[], By::Both, sessions, |_| true)), Some(2));
         }
     }
 
     #[test]
     fn equals_take_turns() {
         let ready = workers(3);
-        let mut picked: Vec<_> = (0..6).map(|_| slot(pick(&ready, &[], By::Sessions, |_| 0))).collect();
+        let mut picked: Vec<_> =
+            (0..6).map(|_| slot(pick(&ready, &[], By::Sessions, |_| 0, |_| true))).collect();
         picked.sort_unstable();
         assert_eq!(picked, [Some(0), Some(0), Some(1), Some(1), Some(2), Some(2)]);
     }
@@ -85,20 +87,32 @@ mod tests {
         ready[0].drain();
         let _busy = ready[1].enter().unwrap();
         for by in [By::Sessions, By::InFlight] {
-            assert_eq!(slot(pick(&ready, &[], by, |_| 0)), Some(1));
+            assert_eq!(slot(pick(&ready, &[], by, |_| 0, |_| true)), Some(1));
         }
         ready[1].drain();
-        assert_eq!(pick(&ready, &[], By::Sessions, |_| 0), None);
-        assert_eq!(slot(pick(&ready, &[], By::InFlight, |_| 0)), Some(0));
+        assert_eq!(pick(&ready, &[], By::Sessions, |_| 0, |_| true), None);
+        assert_eq!(slot(pick(&ready, &[], By::InFlight, |_| 0, |_| true)), Some(0));
         ready[0].close();
-        assert_eq!(slot(pick(&ready, &[], By::InFlight, |_| 0)), Some(1));
+        assert_eq!(slot(pick(&ready, &[], By::InFlight, |_| 0, |_| true)), Some(1));
     }
 
     #[test]
     fn the_excluded_are_passed_over() {
         let ready = workers(2);
-        assert_eq!(slot(pick(&ready, &[ready[0].id], By::Sessions, |_| 0)), Some(1));
-        assert_eq!(pick(&ready, &[ready[0].id, ready[1].id], By::Sessions, |_| 0), None);
-        assert_eq!(pick(&[], &[], By::InFlight, |_| 0), None);
+        assert_eq!(slot(pick(&ready, &[ready[0].id], By::Sessions, |_| 0, |_| true)), Some(1));
+        assert_eq!(pick(&ready, &[ready[0].id, ready[1].id], By::Sessions, |_| 0, |_| true), None);
+        assert_eq!(pick(&[], &[], By::InFlight, |_| 0, |_| true), None);
+    }
+
+    #[test]
+    fn the_full_are_passed_over_where_a_session_may_begin() {
+        let ready = workers(2);
+        let room = |worker: WorkerId| worker.slot == 1;
+        let _busy = ready[1].enter();
+        for _ in 0..2 {
+            assert_eq!(slot(pick(&ready, &[], By::Sessions, |_| 0, room)), Some(1));
+            assert_eq!(slot(pick(&ready, &[], By::InFlight, |_| 0, room)), Some(0));
+        }
+        assert_eq!(pick(&ready, &[], By::Sessions, |_| 0, |_| false), None);
     }
 }

@@ -51,6 +51,11 @@ pub type CodeDoc = (u16, &'static str, &'static str);
 
 /// Every code that a client can get from the gateway, for the README.
 pub const CODES: &[CodeDoc] = &[
+    (
+        200,
+        "capacity_reached",
+        "`openenv_servers`: every ready worker has `max_sessions_per_worker` sessions; said in OpenEnv's own words",
+    ),
     (400, "bad_request", "the request's body broke off or is no body, or it is a `CONNECT`"),
     (409, "session_mismatch", "cookie and body name different sessions"),
     (409, "session_closed", "a seed whose session was closed, within the close-retry window"),

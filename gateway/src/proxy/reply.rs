@@ -21,7 +21,7 @@ use super::{
     pool::{Connection, Pool},
     settle::Settlement,
 };
-use crate::session::StepWatch;
+use crate::session::{SaidWatch, StepWatch};
 
 /// A reply's body was cut: the worker broke off. The client sees a broken transfer, never a whole one.
 #[derive(Debug)]
@@ -66,7 +66,7 @@ impl ReplyBody {
 pub(super) struct WorkerReply {
     pub(super) incoming: Incoming,
     pub(super) settlement: Option<Settlement>,
-    pub(super) watch: Option<StepWatch>,
+    pub(super) watch: Option<Watch>,
     /// Where the connection goes at the body's end; `None` if it is not to be used again.
     pub(super) back: Option<(Pool, usize, Connection)>,
     /// The body ends where the connection does, so that its end may be the worker's.
@@ -80,6 +80,15 @@ pub(super) struct WorkerReply {
     pub(super) last_words: Option<LastWords>,
     /// Of a stream without an end: the gateway's stop, at which it ends. Nobody could wait for it.
     pub(super) stop: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
+}
+
+/// What is looked for in a reply's body as it passes.
+#[derive(Debug)]
+pub(super) enum Watch {
+    /// The end of an episode.
+    Step(StepWatch),
+    /// A session that was created or closed.
+    Said(SaidWatch),
 }
 
 impl fmt::Debug for WorkerReply {
@@ -118,17 +127,11 @@ impl WorkerReply {
         }
         match ready!(Pin::new(&mut self.incoming).poll_frame(cx)) {
             Some(Ok(frame)) => {
-                if let (Some(words), Some(bytes)) = (&mut self.last_words, frame.data_ref()) {
-                    words.follow(bytes);
-                }
-                if let (Some(watch), Some(bytes)) = (&mut self.watch, frame.data_ref()) {
-                    watch.feed(bytes);
-                    if watch.is_over() {
-                        self.watch = None;
-                        if let Some(settlement) = &mut self.settlement {
-                            settlement.episode_over();
-                        }
+                if let Some(bytes) = frame.data_ref() {
+                    if let Some(words) = &mut self.last_words {
+                        words.follow(bytes);
                     }
+                    self.look_at(bytes);
                 }
                 if self.incoming.is_end_stream() && !self.ends_with_connection {
                     self.settle(account);
@@ -147,6 +150,26 @@ impl WorkerReply {
             None => {
                 self.settle(account);
                 Poll::Ready(None)
+            }
+        }
+    }
+
+    /// Settles what the body says, before it goes on.
+    fn look_at(&mut self, bytes: &[u8]) {
+        let (Some(watch), Some(settlement)) = (&mut self.watch, &mut self.settlement) else { return };
+        match watch {
+            Watch::Step(watch) => {
+                watch.feed(bytes);
+                if watch.is_over() {
+                    self.watch = None;
+                    settlement.episode_over();
+                }
+            }
+            Watch::Said(watch) => {
+                if let Some(said) = watch.feed(bytes) {
+                    self.watch = None;
+                    settlement.said(&said);
+                }
             }
         }
     }

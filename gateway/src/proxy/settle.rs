@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Instant};
 
 use super::state::{ServerState, Shared};
 use crate::{
-    session::{HeadEffects, Refusal, Reply, Ticket},
+    session::{HeadEffects, Refusal, Reply, Said, SessionId, Ticket},
     workers::{InFlight, Worker},
 };
 
@@ -54,6 +54,19 @@ impl Settlement {
     pub(super) fn episode_over(&mut self) {
         if let Some(ticket) = &mut self.ticket {
             self.server.sessions.episode_over(ticket);
+        }
+    }
+
+    /// The session that the request belongs to.
+    pub(super) fn session(&self) -> Option<&SessionId> {
+        self.ticket.as_ref()?.session()
+    }
+
+    /// An answer, or a message, says something about a session; to be called before its last byte goes out.
+    pub(super) fn said(&mut self, said: &Said) {
+        let now = self.shared.clock.now();
+        if let Some(ticket) = &mut self.ticket {
+            self.server.sessions.said(ticket, said, now);
         }
     }
 

@@ -69,7 +69,7 @@ impl ServerState {
 
     /// Goes by these settings from now on. What the rule takes from a config at the start stays as it was.
     pub fn set(&self, settings: ServerSettings) {
-        self.sessions.set_times(&settings);
+        self.sessions.set_limits(&settings);
         self.settings.store(Arc::new(settings));
     }
 

@@ -8,7 +8,8 @@
 //! 3. [`Rule::prepare`] puts a minted cookie into what the worker gets.
 //! 4. No byte could be sent: [`SessionTable::withdraw`], and again from 2. Otherwise [`Rule::read_reply`],
 //!    [`SessionTable::reply`] and [`Rule::apply`] before the head goes to the client, [`SessionTable::episode_over`]
-//!    before the last byte where a [`StepWatch`] says so, and [`SessionTable::finish`] in any case.
+//!    before the last byte where a [`StepWatch`] says so, [`SessionTable::said`] where a [`SaidWatch`] or a WebSocket's
+//!    message does, and [`SessionTable::finish`] in any case.
 //!
 //! Locks: a session is guarded by its shard of the table. Wheels, losses and the register of workers are only
 //! ever taken inside a shard's lock, never the other way round, and no two shards are held at once.
@@ -22,6 +23,7 @@ mod learned;
 mod losses;
 mod named;
 mod naming;
+mod openenv;
 mod owners;
 mod prefetch;
 mod record;
@@ -29,6 +31,7 @@ mod refusal;
 mod reply;
 mod route;
 mod rule;
+mod said;
 mod settle;
 mod step_watch;
 mod sweep;
@@ -42,6 +45,7 @@ pub use counts::{Counts, SessionFilter, SessionInfo, WorkerCounts};
 pub use id::{MAX_HEADER_ID_BYTES, MAX_ID_BYTES, Millis, SessionId};
 pub use learned::Learned;
 pub use named::{By, Named};
+pub use openenv::{Channel, Said, SaidWatch, capacity_answer, capacity_frame, is_goodbye, lost_frame};
 pub use record::SessionState;
 pub use refusal::Refusal;
 pub use reply::{HeadEffects, Reply, Says};

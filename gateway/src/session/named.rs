@@ -31,6 +31,10 @@ pub struct Named {
     pub(super) by_body: bool,
     /// Without a session: the reply may name one, by its cookie or header.
     pub(super) adopts: bool,
+    /// The server itself makes IDs: one that the table does not know is balanced, and claims nothing.
+    pub(super) only_known: bool,
+    /// The session has no ID yet: `session` is the gateway's own for it, until the server tells its own.
+    pub(super) unnamed: bool,
     pub(super) by: By,
 }
 
@@ -45,8 +49,15 @@ impl Named {
             can_add: false,
             by_body: false,
             adopts: false,
+            only_known: false,
+            unnamed: false,
             by,
         }
+    }
+
+    /// How a worker is to be chosen, where there is no owner.
+    pub fn by(&self) -> By {
+        self.by
     }
 
     /// Whether the worker gets a cookie that the gateway made.

@@ -14,7 +14,7 @@ use super::{MAX_ID_BYTES, Refusal, SessionId};
 /// # Errors
 /// [`Refusal::InvalidSessionId`] if the field is there and is not a string of 1 to [`MAX_ID_BYTES`] bytes.
 pub(super) fn body_id(body: &[u8], field: &str) -> Result<Option<SessionId>, Refusal> {
-    let Some(value) = Scan { body, at: 0 }.find(field) else { return Ok(None) };
+    let Some(value) = Scan::new(body).find(field) else { return Ok(None) };
     let invalid = |what: &str| {
         let text = format!(
             "The body's {field} must be a string of 1 to {MAX_ID_BYTES} bytes; it is {what}. Send another ID, or none."
@@ -42,14 +42,18 @@ pub(super) fn call_id(body: &[u8]) -> Option<String> {
 }
 
 /// Steps through the top level of a JSON object.
-struct Scan<'a> {
+pub(super) struct Scan<'a> {
     body: &'a [u8],
     at: usize,
 }
 
 impl<'a> Scan<'a> {
+    pub(super) fn new(body: &'a [u8]) -> Self {
+        Self { body, at: 0 }
+    }
+
     /// The value of the last duplicate of `field`; `None` if there is none, or this is not an object.
-    fn find(mut self, field: &str) -> Option<&'a [u8]> {
+    pub(super) fn find(mut self, field: &str) -> Option<&'a [u8]> {
         // Python's `json.loads` takes a byte order mark in front of bytes.
         if self.body.starts_with(b"\xef\xbb\xbf") {
             self.at = 3;

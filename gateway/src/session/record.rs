@@ -66,6 +66,37 @@ pub(super) struct Record {
     pub(super) begun_by_reset: bool,
     /// The state has changed, so the deadline may have come nearer than the timer is set.
     pub(super) reset_timer: bool,
+    /// WebSockets that are attached to it.
+    pub(super) attached: Attached,
+}
+
+/// How many WebSockets are attached to a session (a server takes one, and refuses others only once they are open), and
+/// whether it is to end when the last one detaches. One byte, since a record has no room for two.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Attached(u8);
+
+impl Attached {
+    const CLOSING: u8 = 1 << 7;
+    const COUNT: u8 = !Self::CLOSING;
+
+    /// One more; `false` if there are as many as can be counted.
+    fn add(&mut self) -> bool {
+        let room = self.0 & Self::COUNT < Self::COUNT;
+        self.0 += u8::from(room);
+        room
+    }
+
+    /// One less. Whether that is the detach that ends the session.
+    fn remove(&mut self) -> bool {
+        self.0 -= u8::from(self.0 & Self::COUNT > 0);
+        self.0 == Self::CLOSING
+    }
+
+    /// The session is to end with the last detach. Whether that has been.
+    fn close(&mut self) -> bool {
+        self.0 |= Self::CLOSING;
+        self.0 == Self::CLOSING
+    }
 }
 
 /// A session's other IDs, newest last.
@@ -91,6 +122,7 @@ impl Record {
             seeded_by_body: false,
             begun_by_reset: false,
             reset_timer: false,
+            attached: Attached::default(),
         }
     }
 
@@ -100,8 +132,9 @@ impl Record {
 
     fn enter(&mut self, state: SessionState) {
         if self.state != state {
-            self.owner.sessions[self.state as usize].fetch_sub(1, Ordering::Relaxed);
+            // In this order, so that nobody finds a session in neither count, and a place where there is none.
             self.owner.sessions[state as usize].fetch_add(1, Ordering::Relaxed);
+            self.owner.sessions[self.state as usize].fetch_sub(1, Ordering::Relaxed);
             self.state = state;
             self.reset_timer = true;
         }
@@ -124,6 +157,26 @@ impl Record {
     pub(super) fn end(&mut self, fence: bool) {
         self.fenced |= fence;
         self.enter(SessionState::Ended);
+    }
+
+    /// A WebSocket attaches; `false` if it is not counted.
+    pub(super) fn attach(&mut self) -> bool {
+        self.attached.add()
+    }
+
+    /// A WebSocket that was counted detaches, which ends a session that is closing.
+    pub(super) fn detach(&mut self) {
+        if self.attached.remove() {
+            self.end(false);
+        }
+    }
+
+    /// The session ends with the detach of its WebSocket: at once, if it has none (the answer that says so may have been
+    /// overtaken by the detach).
+    pub(super) fn close_on_detach(&mut self) {
+        if self.attached.close() {
+            self.end(false);
+        }
     }
 
     /// Takes the record out of its owner's count.
@@ -171,6 +224,17 @@ impl Record {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_detach_ends_a_session_that_is_closing() {
+        let mut attached = Attached::default();
+        assert!(attached.add() && attached.add());
+        assert!(!attached.close() && !attached.remove() && attached.remove());
+        let mut attached = Attached::default();
+        assert_eq!((0..200).filter(|_| attached.add()).count(), 127);
+        assert!((0..127).all(|_| !attached.remove()), "nobody asked for an end");
+        assert!(attached.close());
+    }
 
     #[test]
     fn a_session_fits_into_80_bytes_with_its_id() {

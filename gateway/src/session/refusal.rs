@@ -20,6 +20,13 @@ pub enum Refusal {
     SessionClosed(SessionId),
     /// The session's owner is no longer running, and its state with it.
     SessionLost(SessionId),
+    /// Every ready worker has as many sessions as `max_sessions_per_worker` allows.
+    CapacityReached {
+        /// Sessions on all ready workers.
+        active: usize,
+        /// The most that they may have.
+        max: usize,
+    },
     /// The body or the kind's header has a session ID that cannot be one. The text says where and what is wrong with it.
     InvalidSessionId(String),
 }
@@ -30,6 +37,8 @@ impl Refusal {
         match self {
             Self::SessionMismatch { .. } | Self::SessionClosed(_) => StatusCode::CONFLICT,
             Self::SessionLost(_) => StatusCode::GONE,
+            // OpenEnv's own servers say it in an answer, or after the upgrade.
+            Self::CapacityReached { .. } => StatusCode::OK,
             Self::InvalidSessionId(_) => StatusCode::UNPROCESSABLE_ENTITY,
         }
     }
@@ -40,6 +49,7 @@ impl Refusal {
             Self::SessionMismatch { .. } => "session_mismatch",
             Self::SessionClosed(_) => "session_closed",
             Self::SessionLost(_) => "session_lost",
+            Self::CapacityReached { .. } => "capacity_reached",
             Self::InvalidSessionId(_) => "invalid_session_id",
         }
     }
@@ -63,6 +73,9 @@ impl fmt::Display for Refusal {
                 "Session {id} is lost: the worker that held its state is no longer running, or gave it up after long idleness. \
                  Start a new one, without this session's cookie or ID."
             ),
+            Self::CapacityReached { active, max } => {
+                write!(f, "All workers are full: {active} of {max} sessions are active.")
+            }
             Self::InvalidSessionId(what) => f.write_str(what),
         }
     }
@@ -81,6 +94,7 @@ mod tests {
             (Refusal::SessionMismatch { cookie: id(), body: id() }, 409, "session_mismatch"),
             (Refusal::SessionClosed(id()), 409, "session_closed"),
             (Refusal::SessionLost(id()), 410, "session_lost"),
+            (Refusal::CapacityReached { active: 4, max: 4 }, 200, "capacity_reached"),
             (Refusal::InvalidSessionId("x".into()), 422, "invalid_session_id"),
         ];
         for (refusal, status, code) in rows {

@@ -2,6 +2,7 @@
 
 use http::Method;
 
+use super::openenv::Channel;
 use crate::config::{Kind, Protocol, ServerConfig};
 
 /// What kind of route a request is for: the metrics' label, and what the rule goes by.
@@ -19,8 +20,11 @@ pub enum RouteClass {
     CloseSession,
     /// `POST /close`.
     Close,
-    /// `/mcp` of a resources server; any path of an MCP server, which may have its endpoint anywhere.
+    /// `/mcp` of a resources server; `POST /mcp` of an OpenEnv server; any path of an MCP server, which may have its
+    /// endpoint anywhere.
     Mcp,
+    /// A WebSocket of an OpenEnv server: `/ws` or `/mcp`.
+    WebSocket,
     /// `POST /create` of an ORS server.
     Create,
     /// `POST /delete` or `/delete_session` of an ORS server.
@@ -33,7 +37,7 @@ pub enum RouteClass {
 
 impl RouteClass {
     /// All classes, in the order of the metrics.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Seed,
         Self::Reset,
         Self::Step,
@@ -41,6 +45,7 @@ impl RouteClass {
         Self::CloseSession,
         Self::Close,
         Self::Mcp,
+        Self::WebSocket,
         Self::Create,
         Self::Delete,
         Self::SessionLess,
@@ -57,6 +62,7 @@ impl RouteClass {
             Self::CloseSession => "close_session",
             Self::Close => "close",
             Self::Mcp => "mcp",
+            Self::WebSocket => "websocket",
             Self::Create => "create",
             Self::Delete => "delete",
             Self::SessionLess => "session_less",
@@ -78,13 +84,15 @@ pub struct Route {
     pub(super) calls: bool,
     /// A stream without an end, which may stay open while nothing happens.
     pub(super) endless: bool,
+    /// What a WebSocket speaks.
+    channel: Option<Channel>,
 }
 
 impl Route {
     const fn new(class: RouteClass) -> Self {
         let starts = matches!(class, RouteClass::Seed | RouteClass::Reset | RouteClass::Create);
         let ends = matches!(class, RouteClass::CloseSession | RouteClass::Close | RouteClass::Delete);
-        Self { class, starts, ends, calls: false, endless: false }
+        Self { class, starts, ends, calls: false, endless: false, channel: None }
     }
 
     /// The same route, asked for with an upgrade (a WebSocket): a stream without an end.
@@ -102,6 +110,11 @@ impl Route {
     /// [`Route::upgraded`].
     pub const fn is_endless(&self) -> bool {
         self.endless
+    }
+
+    /// What a WebSocket of this route speaks, after [`Route::upgraded`].
+    pub const fn channel(&self) -> Option<Channel> {
+        if self.endless { self.channel } else { None }
     }
 
     /// Whether the body carries the session ID.
@@ -149,6 +162,9 @@ impl Routes {
             route.calls = post;
         }
         route.endless = route.class == RouteClass::Mcp && method == Method::GET;
+        if route.class == RouteClass::WebSocket {
+            route.channel = Channel::of(path);
+        }
         route
     }
 
@@ -157,6 +173,10 @@ impl Routes {
             Kind::Resources if path == "/mcp" || path == "/mcp/" => Some(RouteClass::Mcp),
             Kind::Resources if method == Method::POST => resources_post(self.protocol, path),
             Kind::Agent if method == Method::POST => agent_post(path),
+            Kind::OpenEnv if method == Method::POST && path == "/mcp" => Some(RouteClass::Mcp),
+            Kind::OpenEnv if method == Method::GET && Channel::of(path).is_some() => {
+                Some(RouteClass::WebSocket)
+            }
             Kind::Ors if method == Method::POST => ors_post(path),
             Kind::Mcp => Some(RouteClass::Mcp),
             Kind::Generic => Some(RouteClass::Other),

@@ -4,10 +4,11 @@ use arc_swap::ArcSwapOption;
 use http::{HeaderMap, Method, StatusCode};
 
 use super::{
-    By, HeadEffects, Learned, Named, Refusal, Reply, Route, RouteClass, Says, SessionId, cookies,
+    By, Channel, HeadEffects, Learned, Named, Refusal, Reply, Route, RouteClass, Says, SessionId, cookies,
     header::SessionHeader,
     learned::{SessionCookie, body_field},
     naming,
+    openenv::{Attach, Rpc, attach},
     reply::X_GYM_SESSION,
     route::Routes,
 };
@@ -33,9 +34,9 @@ pub struct Rule {
 pub(super) fn names_sessions(config: &ServerConfig) -> bool {
     config.settings.routes_sessions_to_owner
         && match config.kind {
-            Kind::Resources | Kind::Agent | Kind::Ors | Kind::Mcp => true,
+            Kind::Resources | Kind::Agent | Kind::OpenEnv | Kind::Ors | Kind::Mcp => true,
             Kind::Generic => config.settings.session_cookie.is_some(),
-            Kind::Environment | Kind::Model | Kind::OpenEnv => false,
+            Kind::Environment | Kind::Model => false,
         }
 }
 
@@ -89,7 +90,7 @@ impl Rule {
 
     /// Whether [`Rule::name`] or [`Rule::call_id`] needs the body.
     pub fn reads_body(&self, route: Route) -> bool {
-        self.names_sessions && (route.is_naming() || route.calls)
+        self.names_sessions && (route.is_naming() || route.calls || self.is_rpc(route))
     }
 
     /// The ID of an MCP request, as JSON: what its answer is to carry. `None` for a notification, or a batch.
@@ -102,10 +103,23 @@ impl Rule {
         self.names_sessions && route.class == RouteClass::Step
     }
 
+    /// Whether the reply's body is to be fed to a [`super::SaidWatch`].
+    pub fn hears_reply(&self, route: Route) -> bool {
+        self.names_sessions && self.is_rpc(route)
+    }
+
+    /// What a WebSocket's frames are to be read as, if they are.
+    pub fn channel(&self, route: Route) -> Option<Channel> {
+        route.channel().filter(|_| self.names_sessions)
+    }
+
+    fn is_rpc(&self, route: Route) -> bool {
+        self.config.kind == Kind::OpenEnv && route.class == RouteClass::Mcp
+    }
+
     /// Finds the session that a request names. May be called again, after waiting for a worker.
     ///
-    /// `body` is `None` where [`Rule::reads_body`] says no; `unix` is the time in seconds. The query names no session
-    /// of these kinds.
+    /// `body` is `None` where [`Rule::reads_body`] says no; `unix` is the time in seconds.
     ///
     /// # Errors
     /// [`Refusal::InvalidSessionId`] if the body or the kind's header has an ID that cannot be one.
@@ -131,13 +145,16 @@ impl Rule {
         &self,
         route: Route,
         headers: &HeaderMap,
-        _query: Option<&str>,
+        query: Option<&str>,
         body: Option<&[u8]>,
         unix: u64,
         expect: impl Fn(&SessionId),
     ) -> Result<Named, Refusal> {
         if !self.names_sessions {
             return Ok(Named::nothing(By::InFlight));
+        }
+        if self.config.kind == Kind::OpenEnv {
+            return Ok(openenv_names(route, query, body));
         }
         if let Some(header) = self.header {
             return header.name(headers);
@@ -249,6 +266,26 @@ impl Rule {
         if let Some(value) = effects.add_cookie.as_ref().and_then(|session| cookie.mint(session, unix())) {
             cookies::add_set(headers, &cookie.name, &value);
         }
+    }
+}
+
+/// What a request of OpenEnv's names.
+fn openenv_names(route: Route, query: Option<&str>, body: Option<&[u8]>) -> Named {
+    let nothing = Named::nothing(By::InFlight);
+    let known = |session| Named { session: Some(session), only_known: true, ..nothing.clone() };
+    let new = || Named { session: Some(SessionId::random()), unnamed: true, ..Named::nothing(By::Sessions) };
+    match (route.class, body) {
+        (RouteClass::Mcp, Some(body)) => match Rpc::read(body) {
+            Rpc { creates: true, .. } => new(),
+            Rpc { session, .. } => session.map_or(nothing.clone(), known),
+        },
+        (RouteClass::WebSocket, _) if route.channel().is_some() => match attach(query) {
+            Attach::To(session) if route.channel() == Some(Channel::Ws) => known(session),
+            Attach::ToNone if route.channel() == Some(Channel::Ws) => nothing,
+            // A WebSocket `/mcp` takes no notice of a query.
+            _ => new(),
+        },
+        _ => nothing,
     }
 }
 

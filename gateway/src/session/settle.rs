@@ -9,6 +9,7 @@ use super::{
     HeadEffects, Millis, Reply, Route, RouteClass, Says, SessionId, SessionState, SessionTable, Ticket,
     record::{Entry, Record},
     table::UsedBy,
+    ticket::Socket,
 };
 
 /// What a reply does to its session.
@@ -59,6 +60,10 @@ impl SessionTable {
         if !self.policy.names_sessions {
             return HeadEffects::default();
         }
+        if ticket.socket != Socket::None && reply.status == StatusCode::SWITCHING_PROTOCOLS {
+            self.socket_opened(ticket);
+            return HeadEffects::default();
+        }
         ticket.no_route = reply.is_no_route();
         if ticket.no_route || ticket.route.class == RouteClass::SessionLess {
             return HeadEffects { drop_cookie: reply.sets_cookie, ..HeadEffects::default() };
@@ -107,6 +112,8 @@ impl SessionTable {
     /// Whether a reply shows that the worker has the session.
     fn uses(&self, ticket: &Ticket, reply: &Reply) -> bool {
         match self.policy.used_by {
+            // One that asks for a session has none until the body says so.
+            _ if ticket.unnamed => false,
             _ if ticket.route.class == RouteClass::Mcp => ticket.succeeded,
             UsedBy::Cookie => reply.sets_cookie,
             UsedBy::AnyBelow500 => reply.status < StatusCode::INTERNAL_SERVER_ERROR,
@@ -174,7 +181,12 @@ impl SessionTable {
     }
 
     /// Changes the record that a ticket is entered in; `false` if it is gone, with its worker.
-    fn with_record(&self, id: &SessionId, ticket: &Ticket, change: impl FnOnce(&mut Record)) -> bool {
+    pub(super) fn with_record(
+        &self,
+        id: &SessionId,
+        ticket: &Ticket,
+        change: impl FnOnce(&mut Record),
+    ) -> bool {
         match self.sessions.get_mut(id).as_deref_mut() {
             Some(Entry::Session(record))
                 if record.is_owned_by(ticket.worker) && !record.owner.has_exited() =>
@@ -239,9 +251,11 @@ impl SessionTable {
         if !ticket.no_route {
             record.last = now;
         }
-        if record.is_void() {
+        let is_void = record.is_void();
+        let is_over = socket_over(record, ticket.socket, ticket.unnamed);
+        if is_void || is_over {
             let removed = self.remove(entry);
-            self.totals.withdrawn.fetch_add(1, Ordering::Relaxed);
+            self.totals.withdrawn.fetch_add(u64::from(is_void), Ordering::Relaxed);
             if let Some(removed) = removed {
                 removed.finish(self);
             }
@@ -258,4 +272,16 @@ impl SessionTable {
         }
         true
     }
+}
+
+/// A WebSocket's end, if the ticket is one: ends its session, or detaches from it. Whether nobody can ask for the session
+/// any more, since it never had an ID but the gateway's own.
+fn socket_over(record: &mut Record, socket: Socket, unnamed: bool) -> bool {
+    match socket {
+        Socket::Owns if unnamed => return true,
+        Socket::Owns => record.end(false),
+        Socket::Attached => record.detach(),
+        Socket::None | Socket::Attaches => {}
+    }
+    false
 }

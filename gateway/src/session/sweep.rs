@@ -51,7 +51,7 @@ impl SessionTable {
     }
 
     /// Enters a loss under all of the session's IDs, inside its record's lock.
-    fn lose(&self, id: &SessionId, record: &Record, now: Millis) {
+    pub(super) fn lose(&self, id: &SessionId, record: &Record, now: Millis) {
         let owner = record.owner.id;
         let untouched = record.state() == SessionState::Claimed && !record.used && record.in_flight == 1;
         self.losses.insert(id.clone(), owner, untouched, now);
@@ -64,7 +64,8 @@ impl SessionTable {
     /// The refusal for a request whose worker exited under it: 410 if it had a session there. `None` if it had none
     /// (502 then), or if the worker has not exited as far as the table knows.
     pub fn refusal_after_exit(&self, ticket: &Ticket) -> Option<Refusal> {
-        let session = ticket.session.as_ref()?;
+        // A session that nobody has heard of can be asked for again.
+        let session = ticket.session.as_ref().filter(|_| !ticket.unnamed)?;
         self.owners.has_exited(ticket.worker).then(|| Refusal::SessionLost(session.clone()))
     }
 

@@ -2,8 +2,8 @@
 
 use std::{
     sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -35,6 +35,8 @@ pub struct SessionTable {
     pub(super) timers: Timers,
     pub(super) policy: Policy,
     pub(super) totals: Totals,
+    /// Held while a worker with room is chosen and claimed, where there is a limit.
+    admission: Mutex<()>,
 }
 
 /// What the config says of sessions' lives.
@@ -46,6 +48,8 @@ pub(super) struct Policy {
     pub(super) replies_start: bool,
     /// Whether starts open sessions; else a claim lives as long as an open session.
     has_starts: bool,
+    /// The most sessions of a worker. A reload changes it.
+    max_sessions: AtomicUsize,
     /// From the last use on, by state. A reload changes them.
     lifetimes: [AtomicU64; 3],
 }
@@ -79,19 +83,26 @@ impl Policy {
             used_by: UsedBy::of(config.kind),
             replies_start: config.kind == Kind::Mcp,
             has_starts: config.kind != Kind::Generic || !settings.session_start_routes.is_empty(),
+            max_sessions: AtomicUsize::default(),
             lifetimes: Default::default(),
         };
-        policy.set_times(settings);
+        policy.set_limits(settings);
         policy
     }
 
-    fn set_times(&self, settings: &ServerSettings) {
+    fn set_limits(&self, settings: &ServerSettings) {
+        let most = settings.max_sessions_per_worker.unwrap_or(usize::MAX);
+        self.max_sessions.store(most, Ordering::Relaxed);
         let window = millis(settings.session_close_retry_window);
         let idle = millis(settings.session_idle_timeout);
         let all = [if self.has_starts { window } else { idle }, idle, window];
         for (lifetime, new) in self.lifetimes.iter().zip(all) {
             lifetime.store(new, Ordering::Relaxed);
         }
+    }
+
+    fn max_sessions(&self) -> usize {
+        self.max_sessions.load(Ordering::Relaxed)
     }
 
     /// How long after its last use a session of this state is forgotten or, if open, lost.
@@ -135,13 +146,14 @@ impl SessionTable {
             timers: Timers::new(),
             policy: Policy::new(config),
             totals: Totals::default(),
+            admission: Mutex::default(),
         }
     }
 
     /// Goes by these settings' close-retry window and idle timeout from now on. A session that is known is looked at when
     /// its time by the old ones is over.
-    pub fn set_times(&self, settings: &ServerSettings) {
-        self.policy.set_times(settings);
+    pub fn set_limits(&self, settings: &ServerSettings) {
+        self.policy.set_limits(settings);
     }
 
     /// Finds or chooses the owner and claims the session provisionally.
@@ -178,6 +190,10 @@ impl SessionTable {
                     return Err(Refusal::SessionLost(session.clone()));
                 }
                 MapEntry::Vacant(entry) => match alias.take() {
+                    None if named.only_known => {
+                        drop(entry);
+                        return Ok(self.balance(named, route, choose));
+                    }
                     None => return Ok(self.claim(entry, named, route, now, choose)),
                     // Left over from a session that has just been forgotten.
                     Some(stale) => {
@@ -213,6 +229,8 @@ impl SessionTable {
         now: Millis,
         choose: &mut dyn FnMut(By) -> Option<WorkerId>,
     ) -> Dispatch {
+        let limited = self.policy.max_sessions() < usize::MAX;
+        let _turn = limited.then(|| self.admission.lock().unwrap_or_else(PoisonError::into_inner));
         let Some(owner) = self.pick(By::Sessions, choose) else { return Dispatch::NoWorker };
         let mut ticket = Ticket::new(owner.id, named, route);
         ticket.counted = route.counts();
@@ -292,6 +310,22 @@ impl SessionTable {
         record.leave();
         self.timers.clear(&id, record.timer);
         Some(Removed { id, record })
+    }
+
+    /// Whether a worker may take one more session; to be asked by [`SessionTable::dispatch`]'s `choose`.
+    pub fn has_room(&self, worker: WorkerId) -> bool {
+        self.load(worker) < self.policy.max_sessions()
+    }
+
+    /// The refusal for a new session where none of these workers has room; `None` if one has, or there are none.
+    pub fn refusal_if_full(&self, ready: impl Iterator<Item = WorkerId>) -> Option<Refusal> {
+        let limit = self.policy.max_sessions();
+        let loads: Vec<_> = ready.map(|worker| self.load(worker)).collect();
+        let full = !loads.is_empty() && loads.iter().all(|load| *load >= limit);
+        full.then(|| Refusal::CapacityReached {
+            active: loads.iter().sum(),
+            max: limit.saturating_mul(loads.len()),
+        })
     }
 
     /// Claimed and open sessions of one worker.

@@ -29,10 +29,37 @@ pub struct Ticket {
     pub(super) by_body: bool,
     pub(super) can_add: bool,
     pub(super) adopts: bool,
+    /// The session is known by the gateway's own ID alone, so far.
+    pub(super) unnamed: bool,
+    /// What the request is to its session, if it is a WebSocket.
+    pub(super) socket: Socket,
     /// The reply said that there is no such route: the session's timer stays.
     pub(super) no_route: bool,
     /// The reply was 2xx.
     pub(super) succeeded: bool,
+}
+
+/// What a request is to its session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Socket {
+    /// No WebSocket, or one without a session.
+    None,
+    /// The session is this connection's, and ends with it.
+    Owns,
+    /// It is to attach to a session that was made without it.
+    Attaches,
+    /// It is attached.
+    Attached,
+}
+
+impl Socket {
+    fn of(named: &Named, route: Route) -> Self {
+        match (route.class, &named.session) {
+            (RouteClass::WebSocket, Some(_)) if named.unnamed => Self::Owns,
+            (RouteClass::WebSocket, Some(_)) => Self::Attaches,
+            _ => Self::None,
+        }
+    }
 }
 
 impl Ticket {
@@ -46,6 +73,8 @@ impl Ticket {
             by_body: named.by_body,
             can_add: named.can_add,
             adopts: named.adopts,
+            unnamed: named.unnamed,
+            socket: Socket::of(named, route),
             no_route: false,
             succeeded: false,
         }

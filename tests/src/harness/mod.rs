@@ -11,6 +11,7 @@ pub mod peers;
 pub mod processes;
 pub mod raw;
 pub mod setup;
+pub mod websocket;
 pub mod workers;
 
 use std::time::Duration;
@@ -21,6 +22,7 @@ pub use gateway::Gateway;
 pub use peers::Peers;
 pub use raw::{Raw, RawAnswer};
 pub use setup::{Kind, Setup};
+pub use websocket::WebSocket;
 pub use workers::Workers;
 
 /// How long anything may take that is bound to happen; a test fails after it.

@@ -33,8 +33,17 @@ pub async fn gone(pid: u32) {
 
 /// The most memory that the process has ever held, in bytes.
 pub fn peak_memory(pid: u32) -> u64 {
+    memory(pid, "VmHWM:")
+}
+
+/// The memory that the process holds now, in bytes.
+pub fn resident_memory(pid: u32) -> u64 {
+    memory(pid, "VmRSS:")
+}
+
+fn memory(pid: u32, field: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("a running process");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("VmHWM");
+    let line = status.lines().find_map(|line| line.strip_prefix(field)).expect("a line of that name");
     line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") * 1024
 }
 

@@ -37,6 +37,7 @@ use super::{
     Stub,
     connection::{Flow, pass_gate},
     routes::Reply,
+    websocket,
     wire::{Head, Wire},
 };
 
@@ -248,7 +249,7 @@ async fn sse<S: AsyncRead + AsyncWrite + Unpin>(
     Ok(())
 }
 
-/// Switches protocols and sends back what comes, until `exit` or the end.
+/// Switches protocols and sends back what comes, until `exit` or the end. With a WebSocket's key it is one.
 async fn upgrade<S: AsyncRead + AsyncWrite + Unpin>(
     wire: &mut Wire<S>,
     head: &Head,
@@ -264,9 +265,16 @@ async fn upgrade<S: AsyncRead + AsyncWrite + Unpin>(
     reply.identify(stub);
     reply.headers.push(("Connection".into(), "Upgrade".into()));
     reply.headers.push(("Upgrade".into(), head.header("upgrade").unwrap_or_default().to_owned()));
+    let accepting = websocket::accepting(head);
+    reply.headers.extend(accepting.clone());
     faults.adjust(&mut reply);
     wire.write(&reply.head()).await?;
-    stub.report("upgraded", head, &[]);
+    stub.report("upgraded", head, &[("extensions", head.header("sec-websocket-extensions").into())]);
+    if accepting.is_some() {
+        websocket::serve(wire, head, stub).await?;
+        stub.report("tunnel-ended", head, &[]);
+        return Ok(Flow::Close);
+    }
     loop {
         let bytes = wire.read().await.unwrap_or_default();
         match bytes.as_slice() {

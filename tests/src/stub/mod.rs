@@ -11,6 +11,7 @@ mod options;
 mod process;
 mod report;
 mod routes;
+mod websocket;
 mod wire;
 
 use std::{os::fd::OwnedFd, process::ExitCode, sync::Arc};

@@ -17,8 +17,8 @@ const START: Duration = Duration::from_secs(180);
 pub(crate) struct Front(Gateway);
 
 impl Front {
-    /// Starts four workers of a server of the family `open_envs`, and waits until every one is ready. `kind` is the key in
-    /// the config, `own` are settings.
+    /// Starts four workers (or `num_workers`) of a server of the family `open_envs`, and waits until every one is ready.
+    /// `kind` is the key in the config, `own` are settings.
     pub(crate) async fn start(python: &Path, kind: &str, script: &str, own: Value) -> Self {
         let mut block = json!({
             "command": [python, Peers::OpenEnvs.script(script), "--port", "{port}"],
@@ -56,14 +56,14 @@ impl Front {
                 let workers = self.workers().await;
                 let is_ready = |worker: &&Value| worker["state"] == "ready";
                 let newest = workers.iter().filter_map(|worker| worker["generation"].as_u64()).max();
-                if workers.iter().filter(is_ready).count() == WORKERS && newest >= Some(generation) {
+                if newest >= Some(generation) && workers.iter().all(|worker| is_ready(&worker)) {
                     return;
                 }
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         };
         if tokio::time::timeout(START, ready).await.is_err() {
-            panic!("four workers were not ready within {START:?}: {:?}", self.workers().await);
+            panic!("not all workers were ready within {START:?}: {:?}", self.workers().await);
         }
     }
 

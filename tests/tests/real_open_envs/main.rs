@@ -1,4 +1,4 @@
-//! The gateway in front of real, unmodified servers of Open Reward Standard and Model Context Protocol, with their own
+//! The gateway in front of real, unmodified servers of OpenEnv, Open Reward Standard and Model Context Protocol, with their own
 //! clients.
 //!
 //! `GYM_E2E_EPISODES` (40) sets how many sessions there are, all at the same time. `make e2e` runs all at full size. Without a fit
@@ -8,6 +8,7 @@
 
 mod front;
 mod mcp;
+mod openenv;
 mod ors;
 mod sessions;
 

@@ -30,6 +30,14 @@ pub(crate) fn own(context: &Context<'_>, block: &Block<'_>) -> Option<ServerConf
             format!("the protocol of `{kind_key}` names sessions without a cookie: leave it out"),
         );
     }
+    if block.kind != Kind::OpenEnv && section.has("max_sessions_per_worker") {
+        section.complain(
+            "max_sessions_per_worker",
+            format!(
+                "only `openenv_servers` have such a limit, and this is one of `{kind_key}`: leave it out"
+            ),
+        );
+    }
     let env = launch::environment(&section);
     let directory = launch::working_directory(&section, "working_directory");
     if !section.has("command") {

@@ -93,6 +93,7 @@ fn table() -> Vec<(String, Vec<&'static str>)> {
         // Kinds and shapes.
         ("echo: {openenv_servers: {echo: {port: 1}}}".into(), vec!["a.yaml:1: echo.openenv_servers.echo.command: missing: give the program and its arguments, like [./server, \"{socket}\"]"]),
         ("echo: {ors_servers: {echo: {port: 1, command: [./server], session_cookie: sid}}}".into(), vec!["a.yaml:1: echo.ors_servers.echo.session_cookie: the protocol of `ors_servers` names sessions without a cookie: leave it out"]),
+        ("echo: {mcp_servers: {echo: {port: 1, command: [./server], max_sessions_per_worker: 3}}}".into(), vec!["a.yaml:1: echo.mcp_servers.echo.max_sessions_per_worker: only `openenv_servers` have such a limit, and this is one of `mcp_servers`: leave it out"]),
         ("echo: {mcp_servers: {echo: {port: 1, command: [./server]}}}\ngateway: {servers: {echo: {}}}".into(), vec!["a.yaml:2: gateway.servers.echo: an `mcp_servers` server takes its settings in its own block: move them there"]),
         ("c: {resources_servers: {a: {port: 1}, b: {port: 2}}}".into(), vec!["a.yaml:1: c: resources_servers: expected one implementation with its block, {kind: {implementation: {...}}}, got `a`: a map of 1 keys, `b`: a map of 1 keys"]),
         ("c: {resources_servers: {port: 1}}".into(), vec!["a.yaml:1: c: resources_servers: expected one implementation with its block, {kind: {implementation: {...}}}, got `port`: the number 1"]),

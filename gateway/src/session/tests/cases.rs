@@ -24,10 +24,14 @@ enum Names {
         body: &'static str,
         cookie: &'static str,
     },
+    /// This one, if anyone made it.
+    Known(&'static str),
+    /// A new one, whose ID its server will tell.
+    Unnamed,
     Invalid,
 }
 
-use Names::{Both, Invalid, Minted, New, Nothing, Session};
+use Names::{Both, Invalid, Known, Minted, New, Nothing, Session, Unnamed};
 
 type Row = (Kind, &'static str, HeaderMap, &'static str, RouteClass, Names);
 
@@ -61,6 +65,14 @@ fn judge(rule: &Rule, request: &str, headers: &HeaderMap, body: &str) -> (RouteC
 fn names(named: &Named) -> Names {
     let leak = |id: &super::super::SessionId| &*Box::leak(id.as_str().to_owned().into_boxed_str());
     match (&named.session, &named.cookie, named.is_minted()) {
+        (Some(session), None, false) if named.only_known => {
+            assert_eq!(named.by, By::InFlight);
+            Known(leak(session))
+        }
+        (Some(_), None, false) if named.unnamed => {
+            assert_eq!(named.by, By::Sessions);
+            Unnamed
+        }
         (None, None, false) if named.adopts => {
             assert!(named.by != By::InFlight);
             Names::None

@@ -7,6 +7,8 @@ mod counting;
 mod exits_and_time;
 mod header_histories;
 mod histories;
+mod openenv_histories;
+mod openenv_model;
 
 mod model;
 mod script;

@@ -9,6 +9,12 @@ pub(super) enum Step {
     Send(&'static str, &'static str, &'static str),
     /// A reply's head; what is done to it.
     Answer(&'static str, &'static str, &'static str),
+    /// What the answer's body, or a WebSocket's message, says.
+    Said(&'static str, &'static str),
+    /// The state of the session that a request in flight has, whatever its ID.
+    StateOf(&'static str, &'static str),
+    /// How many sessions a slot's worker has.
+    Load(u16, usize),
     End(&'static str),
     Over(&'static str),
     /// No byte was sent; whether another worker may be chosen.
@@ -36,6 +42,16 @@ pub(super) fn tell_on(mut stage: Stage, title: &str, steps: &[Step]) {
         match step {
             Send(tag, request, to) => assert_eq!(stage.send(tag, request), *to, "{place}"),
             Answer(tag, reply, effects) => assert_eq!(stage.answer(tag, reply), *effects, "{place}"),
+            Said(tag, said) => stage.said(tag, said),
+            StateOf(tag, state) => {
+                let session = stage.session_of(tag);
+                assert_eq!(stage.state(session.as_str()), *state, "{place}");
+            }
+            Load(slot, load) => {
+                let generation = stage.ready[usize::from(*slot)].unwrap();
+                let worker = crate::worker_id::WorkerId { slot: *slot, generation };
+                assert_eq!(stage.table.load(worker), *load, "{place}");
+            }
             End(tag) => stage.end(tag),
             Over(tag) => stage.over(tag),
             Withdraw(tag, free) => assert_eq!(stage.withdraw(tag), *free, "{place}"),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use http::{HeaderMap, Method, StatusCode};
 
-use super::super::{By, Dispatch, Rule, SessionTable, Ticket};
+use super::super::{By, Dispatch, Named, Rule, Said, SessionId, SessionTable, Ticket};
 use super::{COOKIE, UNIX, headers, id, token, value};
 use crate::{
     config::{Kind, ServerConfig},
@@ -35,10 +35,13 @@ impl Stage {
     /// refusal's code, or `wait`.
     pub(super) fn send(&mut self, tag: &'static str, request: &str) -> String {
         let mut words = request.split(' ');
-        let route = self.rule.route(&words.next().unwrap().parse::<Method>().unwrap(), words.next().unwrap());
+        let (method, target) = (words.next().unwrap(), words.next().unwrap());
+        let (path, query) =
+            target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
+        let mut route = self.rule.route(&method.parse::<Method>().unwrap(), path);
         let (mut request, mut body) = (HeaderMap::new(), "{}".to_owned());
         for word in words {
-            let (what, text) = word.split_once('=').unwrap();
+            let (what, text) = word.split_once('=').unwrap_or((word, ""));
             match what {
                 "cookie" => {
                     request.extend(headers([("cookie", format!("{COOKIE}={}", value(text)).as_str())]))
@@ -52,27 +55,55 @@ impl Stage {
                     let field = super::super::learned::body_field(self.rule.kind());
                     body = format!("{{\"{field}\": \"{text}\"}}");
                 }
+                "upgrade" => route = route.upgraded(),
+                "create" => body = r#"{"method": "openenv/session/create"}"#.into(),
+                "rpc" => {
+                    body = format!(r#"{{"method": "tools/call", "params": {{"session_id": "{text}"}}}}"#)
+                }
                 other => panic!("{other}"),
             }
         }
         let body = self.rule.reads_body(route).then_some(body.as_bytes());
-        let named = match self.rule.name(route, &request, None, body, UNIX) {
+        let named = match self.rule.name(route, &request, query, body, UNIX) {
             Ok(named) => named,
             Err(refusal) => return refusal.code().into(),
         };
         let ready: Vec<_> = self.workers().collect();
         let table = &self.table;
-        let mut choose =
-            |_: By| ready.iter().copied().min_by_key(|worker| (table.load(*worker), worker.slot));
+        let mut choose = |by| {
+            let fit = ready.iter().copied().filter(|worker| by == By::InFlight || table.has_room(*worker));
+            fit.min_by_key(|worker| (table.load(*worker), worker.slot))
+        };
         match self.table.dispatch(&named, route, self.now, &mut choose) {
             Ok(Dispatch::To(ticket)) => {
                 let worker = ticket.worker.to_string();
                 assert!(self.tickets.insert(tag, ticket).is_none(), "{tag} is in use");
                 worker
             }
-            Ok(Dispatch::NoWorker) => "wait".into(),
+            Ok(Dispatch::NoWorker) => self.no_worker(&named),
             Err(refusal) => refusal.code().into(),
         }
+    }
+
+    fn no_worker(&self, named: &Named) -> String {
+        let full = self.table.refusal_if_full(self.workers()).filter(|_| named.by() == By::Sessions);
+        full.map_or("wait".into(), |refusal| refusal.code().into())
+    }
+
+    /// What an answer, or a WebSocket's message, says: `created=ID`, `closed=ID` or `closing=ID`.
+    pub(super) fn said(&mut self, tag: &str, said: &str) {
+        let said = match said.split_once('=').unwrap() {
+            ("created", text) => Said::Created(id(text)),
+            ("closed", text) => Said::Closed(id(text)),
+            ("closing", text) => Said::Closing(id(text)),
+            other => panic!("{other:?}"),
+        };
+        self.table.said(self.tickets.get_mut(tag).unwrap(), &said, self.now);
+    }
+
+    /// The session of a request, whatever its ID.
+    pub(super) fn session_of(&self, tag: &str) -> SessionId {
+        self.tickets[tag].session().unwrap().clone()
     }
 
     /// The header that names a session of the kind.

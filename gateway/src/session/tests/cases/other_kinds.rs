@@ -212,3 +212,46 @@ fn endless_streams() {
     assert!(!rule.route(&Method::GET, "/ws").is_endless());
     assert!(rule.route(&Method::GET, "/ws").upgraded().is_endless());
 }
+
+#[test]
+fn openenv_by_body_and_query() {
+    use Kind::OpenEnv;
+    use RouteClass::{Mcp, WebSocket};
+    let create = r#"{"method": "openenv/session/create", "params": {"session_id": "a"}}"#;
+    let call = r#"{"method": "tools/call", "params": {"session_id": "a"}}"#;
+    let none = HeaderMap::new;
+    check(
+        known,
+        vec![
+            (OpenEnv, "POST /mcp", none(), call, Mcp, Known("a")),
+            (OpenEnv, "POST /mcp", none(), create, Mcp, Unnamed),
+            (OpenEnv, "POST /mcp", none(), r#"{"params": {"session_id": 5}}"#, Mcp, Nothing),
+            (OpenEnv, "POST /mcp", none(), "{}", Mcp, Nothing),
+            (OpenEnv, "POST /mcp", none(), "", Mcp, Nothing),
+            (OpenEnv, "POST /mcp", with_cookie(&value("a")), "{}", Mcp, Nothing),
+            (OpenEnv, "POST /mcp?session_id=a", none(), "{}", Mcp, Nothing),
+            (OpenEnv, "POST /mcp/", none(), call, RouteClass::Other, Nothing),
+            (OpenEnv, "POST /reset", none(), call, RouteClass::Other, Nothing),
+            (OpenEnv, "GET /health", none(), "", RouteClass::SessionLess, Nothing),
+            // Without an upgrade it is no WebSocket.
+            (OpenEnv, "GET /ws?session_id=a", none(), "", WebSocket, Nothing),
+            (OpenEnv, "GET /mcp", none(), "", WebSocket, Nothing),
+            (OpenEnv, "POST /ws", none(), "", RouteClass::Other, Nothing),
+        ],
+    );
+    let rule = known(OpenEnv);
+    for (target, expected) in [
+        ("/ws", Unnamed),
+        ("/ws?session_id=", Unnamed),
+        ("/ws?x=1&session_id=a", Known("a")),
+        ("/mcp?session_id=a", Unnamed),
+        ("/harness", Nothing),
+    ] {
+        let (path, query) =
+            target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
+        let route = rule.route(&Method::GET, path).upgraded();
+        let named = rule.name(route, &none(), query, None, UNIX).unwrap();
+        assert_eq!(names(&named), expected, "{target}");
+        assert_eq!(rule.channel(route).is_some(), path != "/harness", "{target}");
+    }
+}
