@@ -21,7 +21,9 @@ pub(crate) use app::Core;
 pub use app::ResourcesApp;
 pub use gym_wire::message::Empty;
 pub use refusal::SeedError;
-pub use tool::Tool;
+pub use tool::{
+    Form, FromJson, HasJsonSchema, SameServer, ToJson, ToolArguments, ToolFunction, ToolReturns, ToolTakes,
+};
 pub(crate) use tools::Tools;
 #[cfg(feature = "mcp")]
 pub(crate) use tools::{ErasedTool, ToolError};
