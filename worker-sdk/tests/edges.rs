@@ -126,6 +126,38 @@ async fn a_start_or_end_route_that_the_gateway_cannot_know_is_refused() {
 }
 
 #[tokio::test]
+async fn routes_that_axum_cannot_take_are_refused_and_not_panicked_at() {
+    let rows: [(&[&str], &[&str]); 7] = [
+        (&["/a/{x}", "/a/{y}"], &["the routes /a/{y} and /a/{x} would take the same requests"]),
+        (&["/a/{x}", "/a/{*all}"], &["the routes /a/{*all} and /a/{x} would take the same requests"]),
+        (
+            &["/a/:x", "/b/*all"],
+            &["the route /a/:x: write {x} for :x", "the route /b/*all: write {*all} for *all"],
+        ),
+        (&["/a/{x", "/{}"], &["the route /a/{x cannot be: ", "the route /{} cannot be: "]),
+        (&["/{*all}/x", "/{a}{b}"], &["the route /{*all}/x cannot be: ", "the route /{a}{b} cannot be: "]),
+        (
+            &["verify", "/verify"],
+            &["the route \"verify\" must begin with '/'", "the route /verify is there already"],
+        ),
+        (&["/stuck", "/b", "/b"], &["the route /stuck is there already", "the route /b is there already"]),
+    ];
+    for (paths, said) in rows {
+        let (app, _) = app();
+        let app = paths.iter().fold(app, |app, path| app.route(path, post(async || ())));
+        let error = app.into_router().err().unwrap_or_else(|| panic!("{paths:?} are taken")).to_string();
+        for said in said {
+            assert!(error.contains(said), "{paths:?}: {error}");
+        }
+    }
+    let (app, _) = app();
+    let fine = ["/{tool}", "/{tool}/x", "/{other}/y", "/a/{*all}", "/a/b", "/{{x}}"];
+    let app = fine.iter().fold(app, |app, path| app.route(path, post(async || Json("mine"))));
+    let mut client = Client::new(app.into_router().unwrap());
+    assert_eq!(client.ask("POST", "/{x}", "").await.status.as_u16(), 200);
+}
+
+#[tokio::test]
 async fn an_end_route_that_succeeds_ends_the_session() {
     let (mut client, seen) = server();
     client.ok("/seed_session", json!({})).await;

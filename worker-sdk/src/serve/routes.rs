@@ -9,6 +9,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::MethodRouter;
 use axum::{Extension, Router};
+use matchit::InsertError;
 
 use super::describe::Description;
 use super::front::{Front, Paths};
@@ -24,6 +25,8 @@ pub(crate) struct Routes<S> {
     /// Those of them that end their sessions.
     ending: Router<Sessions<S>>,
     paths: Paths,
+    /// The same, as axum takes them: by it each path is tried before axum has it.
+    tried: matchit::Router<()>,
     protocol: &'static str,
     is_reserved: fn(&str) -> bool,
     starts: Vec<String>,
@@ -48,10 +51,17 @@ impl<S: SessionState> Routes<S> {
         is_reserved: fn(&str) -> bool,
     ) -> Self {
         let others = others.iter().copied().chain(health::PATHS).map(|path| (path.to_owned(), false));
+        let paths: Paths = others.chain([(start.to_owned(), true)]).collect();
+        let mut tried = matchit::Router::new();
+        for path in paths.keys() {
+            // The protocol's are plain, and each is there once.
+            let _fits = tried.insert(path.clone(), ());
+        }
         Self {
             own: Router::new(),
             ending: Router::new(),
-            paths: others.chain([(start.to_owned(), true)]).collect(),
+            paths,
+            tried,
             protocol,
             is_reserved,
             starts: Vec::new(),
@@ -123,8 +133,27 @@ impl<S: SessionState> Routes<S> {
             self.refuse(format!("the route {path} is there already"));
             return false;
         }
+        if let Err(problem) = self.fits(path) {
+            self.refuse(problem);
+            return false;
+        }
         self.paths.insert(path.to_owned(), starts);
         true
+    }
+
+    /// Whether axum can take the path beside those that it has; it panics at one that it cannot take.
+    fn fits(&mut self, path: &str) -> Result<(), String> {
+        let old = path.split('/').find(|part| part.starts_with([':', '*']));
+        if let Some(old) = old {
+            let (name, kind) = (&old[1..], if old.starts_with('*') { "*" } else { "" });
+            return Err(format!("the route {path}: write {{{kind}{name}}} for {old}"));
+        }
+        self.tried.insert(path, ()).map_err(|error| match error {
+            InsertError::Conflict { with } => format!(
+                "the routes {path} and {with} would take the same requests: keep one of them, or give it another path"
+            ),
+            malformed => format!("the route {path} cannot be: {malformed}"),
+        })
     }
 
     /// Notes what is wrong with a route.
