@@ -14,7 +14,7 @@ use gym_worker_sdk::{
     SessionState, Settings, Start, Verdict, VerifyRequest,
 };
 use serde_json::{Value, json};
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
@@ -155,6 +155,41 @@ async fn routes_that_axum_cannot_take_are_refused_and_not_panicked_at() {
     let app = fine.iter().fold(app, |app, path| app.route(path, post(async || Json("mine"))));
     let mut client = Client::new(app.into_router().unwrap());
     assert_eq!(client.ask("POST", "/{x}", "").await.status.as_u16(), 200);
+}
+
+#[tokio::test]
+async fn a_body_over_the_limit_is_answered_before_it_is_there() {
+    let (app, _) = app();
+    let mut settings = Settings::new("edges");
+    settings.max_body_bytes = 1000;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let router = app.settings(settings).into_router().unwrap();
+    let server = tokio::spawn(async move { axum::serve(listener, router).await });
+    let chunk = format!("3e9\r\n{}\r\n", "x".repeat(1001));
+    let whole = vec![b' '; 8 << 20];
+    let rows: [(&str, &[u8]); 3] = [
+        // The client falls silent behind its head, in the middle of its body, and not at all.
+        ("content-length: 1001", b""),
+        ("transfer-encoding: chunked", chunk.as_bytes()),
+        ("content-length: 8388608", &whole),
+    ];
+    for path in ["/verify", "/stuck", "/seed_session"] {
+        for (length, body) in rows {
+            let answered = async {
+                let mut client = TcpStream::connect(address).await.unwrap();
+                let head = format!("POST {path} HTTP/1.1\r\nhost: a\r\n{length}\r\n\r\n");
+                client.write_all(head.as_bytes()).await.unwrap();
+                client.write_all(body).await.unwrap();
+                let mut reply = [0; 12];
+                client.read_exact(&mut reply).await.unwrap();
+                String::from_utf8(reply.to_vec()).unwrap()
+            };
+            let reply = tokio::time::timeout(Duration::from_secs(20), answered).await;
+            assert_eq!(reply.expect("an answer"), "HTTP/1.1 413", "{path} {length}");
+        }
+    }
+    server.abort();
 }
 
 #[tokio::test]
