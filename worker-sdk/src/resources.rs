@@ -122,7 +122,8 @@ pub trait ResourcesServer: Send + Sync + Sized + 'static {
     /// The fields of a verify body besides `responses_create_params` and `response`; [`Empty`] if none.
     type Verify: DeserializeOwned + Send + 'static;
 
-    /// The fields of a verify reply besides those of [`Verdict`]; [`Empty`] if none.
+    /// The fields of a verify reply besides those of [`Verdict`] and of the conversation; [`Empty`] if none. One that has
+    /// the name of one of those is a 500 that says so.
     type Details: Serialize + Send + 'static;
 
     /// The first part of the session cookie's name, `<CLASS>___<server name>`: the class's name in Python.
