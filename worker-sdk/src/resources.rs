@@ -123,7 +123,7 @@ pub trait ResourcesServer: Send + Sync + Sized + 'static {
     type Verify: DeserializeOwned + Send + 'static;
 
     /// The fields of a verify reply besides those of [`Verdict`] and of the conversation; [`Empty`] if none. One that has
-    /// the name of one of those is a 500 that says so.
+    /// the name of one of those is a 500 that says so. A float that is not finite becomes null, with a warning.
     type Details: Serialize + Send + 'static;
 
     /// The first part of the session cookie's name, `<CLASS>___<server name>`: the class's name in Python.
