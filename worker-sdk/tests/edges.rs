@@ -158,6 +158,16 @@ async fn routes_that_axum_cannot_take_are_refused_and_not_panicked_at() {
 }
 
 #[tokio::test]
+async fn a_slash_too_many_is_redirected_as_in_python() {
+    let (mut client, _) = server();
+    for path in ["/verify/?x=1", "/ng-rollout/a-1/verify/?x=1"] {
+        let reply = client.ask("POST", path, "").await;
+        assert_eq!(reply.status.as_u16(), 307, "{path}");
+        assert_eq!(reply.headers["location"], "/verify?x=1", "{path}");
+    }
+}
+
+#[tokio::test]
 async fn a_body_over_the_limit_is_answered_before_it_is_there() {
     let (app, _) = app();
     let mut settings = Settings::new("edges");

@@ -103,7 +103,8 @@ fn is_rollout_id(id: &str) -> bool {
         && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
 }
 
-/// To the same path without the slash at its end, as Starlette redirects.
+/// To the same path without the slash at its end, as Starlette redirects. What stood before the path is not in it, as in
+/// NeMo Gym, whose middleware takes it off before Starlette sees the path.
 pub(crate) fn redirect(request: &Request, there: &str) -> Response {
     let host = request.headers().get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let query = request.uri().query().map(|query| format!("?{query}")).unwrap_or_default();
