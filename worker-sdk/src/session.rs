@@ -8,6 +8,7 @@ mod record;
 mod store;
 #[cfg(test)]
 mod tests;
+mod waiting;
 
 pub(crate) use caller::Caller;
 pub use cookie::SessionCookie;

@@ -1,19 +1,21 @@
-//! Replies that an author did not mean: said, or refused.
+//! Replies that an author did not mean, and handlers that wait for themselves: said instead of sent.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // helpers of tests
 
 mod common;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use common::log::Log;
 use common::{Client, verify};
 use gym_worker_sdk::{
-    ResourcesApp, ResourcesServer, Result, SeedError, SeedInfo, Seeded, Session, Settings, Verdict,
+    Failure, ResourcesApp, ResourcesServer, Result, SeedError, SeedInfo, Seeded, Session, Settings, Verdict,
     VerifyRequest,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use tokio::sync::Notify;
 
 /// Gives back what a verify's `details` are; a `nan` stands for one.
 struct Odd;
@@ -99,4 +101,78 @@ async fn a_number_that_json_does_not_have_is_null_and_said() {
     assert_eq!(reply["speed"], Value::Null);
     let said = log.take();
     assert!(said.contains("[\"speed\"] is NaN"), "{said}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_waits_for_itself_is_named() {
+    let (held, let_go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let told = (held.clone(), let_go.clone());
+    let hold = move |session: Session<u32>| {
+        let (held, let_go) = told.clone();
+        async move {
+            let _state = session.state().await?;
+            held.notify_one();
+            let_go.notified().await;
+            Ok::<_, Failure>(())
+        }
+    };
+    let peek = async |session: Session<u32>| Ok::<_, Failure>(*session.state().await?);
+    let mut client = Client::new(app().tool("hold", hold).tool("peek", peek).into_router().unwrap());
+    client.ok("/seed_session", json!({})).await;
+    let ask = |path: &'static str| {
+        let mut other = client.another();
+        other.cookie = client.cookie.clone();
+        tokio::spawn(async move { other.ok(path, json!({})).await })
+    };
+    let log = Log::new();
+    let holds = ask("/hold");
+    held.notified().await;
+    let waits = ask("/ng-rollout/1/peek?secret=1");
+    tokio::time::sleep(Duration::from_secs(29)).await;
+    assert_eq!(log.take(), "");
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let said = log.take();
+    assert!(said.contains("WARN") && said.contains("has waited 30 s"), "{said}");
+    assert!(said.contains("route=\"POST /peek\"") && said.contains("holder=\"POST /hold\""), "{said}");
+    let_go.notify_one();
+    holds.await.unwrap();
+    assert_eq!(waits.await.unwrap(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_verify_that_waits_for_a_verify_is_named() {
+    struct Slow(Arc<Notify>);
+
+    impl ResourcesServer for Slow {
+        const CLASS: &'static str = "SlowServer";
+        type Seed = Map<String, Value>;
+        type State = u32;
+        type Verify = Map<String, Value>;
+        type Details = gym_worker_sdk::Empty;
+
+        async fn verify(&self, session: Session<u32>, _: VerifyRequest<Self::Verify>) -> Result<Verdict> {
+            session.keep_open();
+            self.0.notified().await;
+            Ok(Verdict::reward(1.0))
+        }
+    }
+
+    let go = Arc::new(Notify::new());
+    let app = ResourcesApp::new(Slow(go.clone())).settings(Settings::new("slow"));
+    let mut client = Client::new(app.into_router().unwrap());
+    client.ok("/seed_session", json!({})).await;
+    let ask = |number: u32| {
+        let mut other = client.another();
+        other.cookie = client.cookie.clone();
+        tokio::spawn(async move { other.ok("/verify", verify(json!({"number": number}))).await })
+    };
+    let log = Log::new();
+    let both = [ask(1), ask(2)];
+    tokio::time::sleep(Duration::from_secs(31)).await;
+    let said = log.take();
+    assert!(said.contains("route=\"POST /verify\"") && said.contains("holder=\"POST /verify\""), "{said}");
+    for asked in both {
+        go.notify_one();
+        asked.await.unwrap();
+    }
 }

@@ -122,9 +122,9 @@ impl<E: GymnasiumServer> Core<E> {
         let unknown = unknown_session;
         let record = self.store.find(caller.id()).ok_or_else(unknown)?;
         // A repeat waits for the first one's reply.
-        let _one_at_a_time = record.in_turn.lock().await;
+        let _one_at_a_time = record.turn(caller).await;
         let session = {
-            let locked = self.store.lock_record(record.clone()).await;
+            let locked = self.store.lock_record(record.clone(), caller).await;
             if let Some(earlier) = locked.inner.replayable.as_ref()
                 && Some(&earlier.request) == action.step_id.as_ref()
             {
@@ -168,7 +168,7 @@ impl<E: GymnasiumServer> Core<E> {
         step_id: Option<Arc<str>>,
         done: Done,
     ) {
-        let mut locked = self.store.lock_record(record.clone()).await;
+        let mut locked = self.store.lock_record(record.clone(), caller).await;
         // A reset came meanwhile: what it began goes on.
         if record.life() != life {
             return;

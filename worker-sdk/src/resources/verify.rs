@@ -111,7 +111,7 @@ impl<E: ResourcesServer> Core<E> {
         let Some(record) = self.store.find(caller.id()) else { return lost() };
         let digest = digest(bytes);
         // A repeat waits for the first one's verdict.
-        let _one_at_a_time = record.in_turn.lock().await;
+        let _one_at_a_time = record.turn(caller).await;
         if let Some(earlier) = replayed(caller, &record, &digest).await {
             return Ok(earlier);
         }
@@ -138,7 +138,7 @@ impl<E: ResourcesServer> Core<E> {
         life: u32,
         verdict: Replayable,
     ) {
-        let mut locked = self.store.lock_record(record.clone()).await;
+        let mut locked = self.store.lock_record(record.clone(), caller).await;
         // A seed came meanwhile: what it began goes on.
         if record.life() != life {
             caller.keeps_open();

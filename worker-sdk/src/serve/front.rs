@@ -57,7 +57,7 @@ impl Service<Request> for Front {
 
     fn call(&mut self, mut request: Request) -> Self::Future {
         look_past_rollout(request.uri_mut());
-        let caller = Caller::new(&self.about.cookie, request.headers());
+        let caller = Caller::new(&self.about.cookie, request.method(), request.uri(), request.headers());
         let path = request.uri().path();
         let starts = self.about.paths.get(path).copied().unwrap_or_default();
         if let Some(there) = path.strip_suffix('/').filter(|there| self.about.paths.contains_key(*there)) {

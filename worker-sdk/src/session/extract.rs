@@ -56,7 +56,7 @@ impl<S: SessionState> Start<S> {
     /// # Errors
     /// 409 if the session was closed, or an episode's seed opened it.
     pub async fn open(self, state: S) -> Result<Session<S>, Failure> {
-        let mut locked = self.store.lock(self.caller.id()).await;
+        let mut locked = self.store.lock(&self.caller).await;
         locked.may_start_anew()?;
         locked.open(state, None);
         // Its cookie goes out also where the route was not declared as a start.
