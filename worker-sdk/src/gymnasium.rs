@@ -109,6 +109,10 @@ pub trait GymnasiumServer: Send + Sync + Sized + 'static {
     /// Begins an episode. Called under the session's lock; what the session held before is released after it. Default:
     /// a default state, and nothing to observe.
     ///
+    /// If the client leaves meanwhile, this is dropped at the `await` where it is, and the session stays as it was: there
+    /// is no new state yet that [`release`](Self::release) would get. So what was begun by then, such as a container,
+    /// must be given back when it is dropped.
+    ///
     /// # Errors
     /// Any; the reply is the failure's, and the session stays as it was.
     fn reset(

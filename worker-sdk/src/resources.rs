@@ -139,6 +139,10 @@ pub trait ResourcesServer: Send + Sync + Sized + 'static {
     /// Begins a session. Called under the session's lock; not for the repeat of an episode's seed, which gets the
     /// first one's reply. Default: a default state.
     ///
+    /// If the client leaves meanwhile, this is dropped at the `await` where it is, and the session stays as it was: there
+    /// is no state yet that [`release`](Self::release) would get. So what was begun by then, such as a container, must
+    /// be given back when it is dropped. A seed that is sent again begins anew.
+    ///
     /// # Errors
     /// [`SeedError`], by which the session stays unseeded.
     fn seed_session(
