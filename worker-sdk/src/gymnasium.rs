@@ -99,8 +99,9 @@ pub trait GymnasiumServer: Send + Sync + Sized + 'static {
 
     /// Whether a step that is sent again (with the same `_ng_step_request_id`) gets the reply that it got, instead of
     /// being another step: its first reply may have been lost. The agent is told by `info` of the reset's reply. Only a
-    /// session's last reply is there to be repeated, the terminal one too, for the close-retry window. A step that
-    /// failed is not remembered. Default: `false`.
+    /// session's last reply is there to be repeated, the terminal one too, for the close-retry window; a copy of an earlier
+    /// step, or of one before a reset, is refused with 409 (`late_step`). A step that failed may be sent again. Default:
+    /// `false`.
     ///
     /// Such a step is not cancelled at once when its client leaves, since the client may be about to send it again; it
     /// has the close-retry window to come to its end.

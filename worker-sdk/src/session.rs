@@ -5,6 +5,7 @@ mod cookie;
 mod extract;
 mod handle;
 mod record;
+mod steps;
 mod store;
 #[cfg(test)]
 mod tests;

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use tokio::sync::{Mutex, MutexGuard};
 
 use super::caller::Caller;
+use super::steps::Steps;
 use super::waiting::{Holder, wait};
 
 /// Where a session's life is.
@@ -55,6 +56,8 @@ pub(crate) struct Inner<S> {
     pub(crate) seeded: Option<Box<SeedSessionResponse>>,
     /// The last reply that a client may ask for again, under what names its request.
     pub(crate) replayable: Option<Replayable>,
+    /// The named steps of this life and of those before.
+    pub(super) steps: Steps,
 }
 
 /// A caller's turn, until it is dropped.
@@ -89,7 +92,7 @@ impl<S> Record<S> {
     }
 
     fn in_phase(phase: Phase, id: Arc<str>, state: Option<S>, now: u64) -> Self {
-        let inner = Inner { state, episode: None, seeded: None, replayable: None };
+        let inner = Inner { state, episode: None, seeded: None, replayable: None, steps: Steps::default() };
         Self {
             id,
             phase: AtomicU8::new(phase as u8),
