@@ -3,10 +3,12 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use gym_worker_sdk::Released;
+use axum::routing::post;
+use gym_worker_sdk::{GymnasiumApp, Released, Settings};
 use serde_json::{Value, json};
 
-use crate::{extras, named, plain, reset, step, two};
+use crate::common::Client;
+use crate::{Countdown, extras, named, plain, reset, step, two};
 
 #[tokio::test]
 async fn the_agent_is_told_what_is_supported() {
@@ -174,4 +176,18 @@ async fn a_close_releases_once_and_is_no_fence() {
         "after a terminal step, as the agent does"
     );
     assert_eq!(*seen.released.lock().unwrap(), [(1, Released::Closed), (0, Released::Terminal)]);
+}
+
+#[tokio::test]
+async fn a_close_of_the_authors_own_ends_its_session_as_the_gateway_takes_it() {
+    let app = || GymnasiumApp::new(Countdown::<false>::default()).settings(Settings::new("countdown"));
+    let close = || post(async || ());
+    for app in [app().route("/close", close()), app().start_route("/close", close())] {
+        let said = app.into_router().unwrap_err().to_string();
+        assert!(said.contains("set SUPPORTS_EXPLICIT_CLOSE"), "{said}");
+    }
+    let mut client = Client::new(app().end_route("/close", close()).into_router().unwrap());
+    client.ok("/reset", reset(two())).await;
+    client.ok("/close", json!({})).await;
+    assert_eq!(client.post("/step", step("", two())).await.code(), (404, "unknown_session"));
 }
