@@ -39,7 +39,10 @@ struct Table {
 impl SessionState for Table {}
 
 impl Blackjack {
-    fn new(config: Config) -> Result<Self, regex::Error> {
+    fn new(config: Config) -> Result<Self, Box<dyn Error>> {
+        if let Some(card) = config.deck.iter().find(|card| !RANKS.contains(&card.as_str())) {
+            return Err(format!("the config's deck: {card:?} is no card: use {}", RANKS.join(", ")).into());
+        }
         let action = Regex::new(r"(?i)<action>\s*(hit|stand)\s*</action>")?;
         Ok(Self { deck: config.deck, dealt: AtomicUsize::new(0), action })
     }
@@ -133,9 +136,19 @@ impl GymnasiumServer for Blackjack {
     }
 }
 
-#[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<ExitCode, Box<dyn Error>> {
+fn app() -> Result<GymnasiumApp<Blackjack>, Box<dyn Error>> {
     let settings = Settings::from_env("blackjack")?;
     let server = Blackjack::new(settings.config()?)?;
-    Ok(GymnasiumApp::new(server).settings(settings).run().await)
+    Ok(GymnasiumApp::new(server).settings(settings))
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    match app() {
+        Ok(app) => app.run().await,
+        Err(error) => {
+            eprintln!("blackjack: {error}");
+            ExitCode::FAILURE
+        }
+    }
 }

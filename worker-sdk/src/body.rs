@@ -11,8 +11,10 @@
 //! - nesting over 127 is answered 400, as Python answers it at some thousands;
 //! - UTF-16 and UTF-32 are refused (Python guesses them).
 
+use std::time::Duration;
+
 use axum::Json;
-use axum::body::{Body as HttpBody, Bytes};
+use axum::body::{Body as HttpBody, BodyDataStream, Bytes};
 use axum::extract::{FromRequest, Request};
 use axum::http::header::{CONNECTION, CONTENT_TYPE};
 use axum::http::{HeaderValue, StatusCode};
@@ -103,27 +105,30 @@ impl<'de> Deserialize<'de> for Object {
     }
 }
 
-/// How much of a body over the limit is read and dropped before the answer: a client that is still sending when its
-/// connection closes may never see it.
+/// How much of a body over the limit is read on and dropped, and for how long, behind the answer: a client that is still
+/// sending when its connection closes may never see it.
 const DROPPED: usize = 16 << 20;
+const LINGER: Duration = Duration::from_secs(10);
 
-/// Reads a whole body into memory.
+/// Reads a whole body into memory. Must be called within a tokio runtime.
 ///
 /// # Errors
-/// 413 with code `body_too_large` if it is over `limit` bytes, at once where its length is declared; 400 if it breaks
-/// off, which nobody hears, since its client is gone.
+/// 413 with code `body_too_large` if it is over `limit` bytes: at once, by its declared length or when the limit is passed,
+/// whether or not the client sends the rest. 400 if it breaks off, which nobody hears, since its client is gone.
 pub async fn collect(request_body: HttpBody, limit: usize) -> Result<Bytes, Response> {
     let declared = request_body.size_hint();
     let mut chunks = request_body.into_data_stream();
-    let too_long = usize::try_from(declared.lower()).map_or(true, |declared| declared > limit);
+    if usize::try_from(declared.lower()).map_or(true, |declared| declared > limit) {
+        return Err(too_large(chunks, limit));
+    }
     let mut first = Bytes::new();
     let mut rest = Vec::new();
     let mut length = 0_usize;
-    while !too_long && let Some(chunk) = chunks.next().await {
+    while let Some(chunk) = chunks.next().await {
         let chunk = chunk.map_err(|_| broken_off())?;
         length = length.saturating_add(chunk.len());
         if length > limit {
-            break;
+            return Err(too_large(chunks, limit));
         }
         if first.is_empty() {
             first = chunk;
@@ -135,16 +140,21 @@ pub async fn collect(request_body: HttpBody, limit: usize) -> Result<Bytes, Resp
             rest.extend_from_slice(&chunk);
         }
     }
-    if too_long || length > limit {
+    Ok(if rest.is_empty() { first } else { rest.into() })
+}
+
+/// The answer, behind which the rest is read and dropped for a while: hyper keeps a connection for as long as somebody
+/// reads its request.
+fn too_large(mut chunks: BodyDataStream, limit: usize) -> Response {
+    tokio::spawn(tokio::time::timeout(LINGER, async move {
         let mut dropped = 0;
         while dropped < DROPPED
             && let Some(Ok(chunk)) = chunks.next().await
         {
             dropped += chunk.len();
         }
-        return Err(body_too_large(limit));
-    }
-    Ok(if rest.is_empty() { first } else { rest.into() })
+    }));
+    body_too_large(limit)
 }
 
 fn body_too_large(limit: usize) -> Response {

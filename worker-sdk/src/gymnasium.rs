@@ -99,8 +99,9 @@ pub trait GymnasiumServer: Send + Sync + Sized + 'static {
 
     /// Whether a step that is sent again (with the same `_ng_step_request_id`) gets the reply that it got, instead of
     /// being another step: its first reply may have been lost. The agent is told by `info` of the reset's reply. Only a
-    /// session's last reply is there to be repeated, the terminal one too, for the close-retry window. A step that
-    /// failed is not remembered. Default: `false`.
+    /// session's last reply is there to be repeated, the terminal one too, for the close-retry window; a copy of an earlier
+    /// step, or of one before a reset, is refused with 409 (`late_step`). A step that failed may be sent again. Default:
+    /// `false`.
     ///
     /// Such a step is not cancelled at once when its client leaves, since the client may be about to send it again; it
     /// has the close-retry window to come to its end.
@@ -108,6 +109,10 @@ pub trait GymnasiumServer: Send + Sync + Sized + 'static {
 
     /// Begins an episode. Called under the session's lock; what the session held before is released after it. Default:
     /// a default state, and nothing to observe.
+    ///
+    /// If the client leaves meanwhile, this is dropped at the `await` where it is, and the session stays as it was: there
+    /// is no new state yet that [`release`](Self::release) would get. So what was begun by then, such as a container,
+    /// must be given back when it is dropped.
     ///
     /// # Errors
     /// Any; the reply is the failure's, and the session stays as it was.

@@ -1,5 +1,7 @@
 //! Requests read and replies written, as every endpoint does.
 
+mod non_finite;
+
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::handler::Handler;
@@ -78,7 +80,13 @@ pub(crate) fn metrics_reply(
 ///
 /// # Errors
 /// A fault if it cannot be written.
+///
+/// A number that JSON does not have becomes null, as in a Python server whose endpoint declares its type; where pydantic
+/// is silent, a warning says so.
 pub(crate) fn to_json(value: &impl Serialize) -> Result<Box<RawValue>, Failure> {
+    if let Some(place) = non_finite::find(value) {
+        tracing::warn!("a reply has a number that JSON does not have, and null is sent for it: {place}");
+    }
     serde_json::value::to_raw_value(value)
         .map_err(|error| Failure::fault(format!("the reply cannot be written as JSON: {error}")))
 }

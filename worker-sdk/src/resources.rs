@@ -21,7 +21,9 @@ pub(crate) use app::Core;
 pub use app::ResourcesApp;
 pub use gym_wire::message::Empty;
 pub use refusal::SeedError;
-pub use tool::Tool;
+pub use tool::{
+    Form, FromJson, HasJsonSchema, SameServer, ToJson, ToolArguments, ToolFunction, ToolReturns, ToolTakes,
+};
 pub(crate) use tools::Tools;
 #[cfg(feature = "mcp")]
 pub(crate) use tools::{ErasedTool, ToolError};
@@ -120,7 +122,8 @@ pub trait ResourcesServer: Send + Sync + Sized + 'static {
     /// The fields of a verify body besides `responses_create_params` and `response`; [`Empty`] if none.
     type Verify: DeserializeOwned + Send + 'static;
 
-    /// The fields of a verify reply besides those of [`Verdict`]; [`Empty`] if none.
+    /// The fields of a verify reply besides those of [`Verdict`] and of the conversation; [`Empty`] if none. One that has
+    /// the name of one of those is a 500 that says so. A float that is not finite becomes null, with a warning.
     type Details: Serialize + Send + 'static;
 
     /// The first part of the session cookie's name, `<CLASS>___<server name>`: the class's name in Python.
@@ -135,6 +138,10 @@ pub trait ResourcesServer: Send + Sync + Sized + 'static {
 
     /// Begins a session. Called under the session's lock; not for the repeat of an episode's seed, which gets the
     /// first one's reply. Default: a default state.
+    ///
+    /// If the client leaves meanwhile, this is dropped at the `await` where it is, and the session stays as it was: there
+    /// is no state yet that [`release`](Self::release) would get. So what was begun by then, such as a container, must
+    /// be given back when it is dropped. A seed that is sent again begins anew.
     ///
     /// # Errors
     /// [`SeedError`], by which the session stays unseeded.

@@ -5,14 +5,16 @@ mod cookie;
 mod extract;
 mod handle;
 mod record;
+mod steps;
 mod store;
 #[cfg(test)]
 mod tests;
+mod waiting;
 
 pub(crate) use caller::Caller;
 pub use cookie::SessionCookie;
-pub use extract::Start;
 pub(crate) use extract::closed_session;
+pub use extract::{HasSessions, Sessions, Start};
 pub(crate) use handle::unknown_session;
 pub use handle::{Session, StateGuard};
 pub(crate) use record::{Phase, Record, Replayable};

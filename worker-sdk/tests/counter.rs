@@ -44,6 +44,24 @@ fn a_second_signal_cuts_off_what_has_no_end() {
 }
 
 #[test]
+fn a_config_that_does_not_fit_is_said_in_words() {
+    let test = std::env::current_exe().unwrap();
+    let blackjack = test.ancestors().nth(2).unwrap().join("examples/blackjack");
+    for (config, said) in [
+        (r#"{"deck": 3}"#, "blackjack: the server's config (GYM_SERVER_CONFIG): invalid type: integer `3`"),
+        (r#"{"deck": ["10", "1"]}"#, "blackjack: the config's deck: \"1\" is no card: use 2, 3,"),
+        ("[]", "blackjack: GYM_SERVER_CONFIG: invalid type: sequence"),
+        (r#"{"session_idle_timeout_seconds": 0}"#, "session_idle_timeout_seconds must be more than 0"),
+    ] {
+        let mut command = std::process::Command::new(&blackjack);
+        let output = command.arg("--describe").env("GYM_SERVER_CONFIG", config).output().unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(error.contains(said) && !error.contains("Own("), "{config}: {error}");
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{config}");
+    }
+}
+
+#[test]
 fn many_connections_may_be_open() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("worker");

@@ -14,7 +14,7 @@ use gym_worker_sdk::{
     SessionState, Settings, Start, Verdict, VerifyRequest,
 };
 use serde_json::{Value, json};
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
@@ -123,6 +123,83 @@ async fn a_start_or_end_route_that_the_gateway_cannot_know_is_refused() {
         app.start_route("/begin/{room}", post(async || ())).end_route("/leave/{*all}", post(async || ()));
     let said = app.into_router().unwrap_err().to_string();
     assert!(said.contains("\"/begin/{room}\"") && said.contains("\"/leave/{*all}\""), "{said}");
+}
+
+#[tokio::test]
+async fn routes_that_axum_cannot_take_are_refused_and_not_panicked_at() {
+    let rows: [(&[&str], &[&str]); 7] = [
+        (&["/a/{x}", "/a/{y}"], &["the routes /a/{y} and /a/{x} would take the same requests"]),
+        (&["/a/{x}", "/a/{*all}"], &["the routes /a/{*all} and /a/{x} would take the same requests"]),
+        (
+            &["/a/:x", "/b/*all"],
+            &["the route /a/:x: write {x} for :x", "the route /b/*all: write {*all} for *all"],
+        ),
+        (&["/a/{x", "/{}"], &["the route /a/{x cannot be: ", "the route /{} cannot be: "]),
+        (&["/{*all}/x", "/{a}{b}"], &["the route /{*all}/x cannot be: ", "the route /{a}{b} cannot be: "]),
+        (
+            &["verify", "/verify"],
+            &["the route \"verify\" must begin with '/'", "the route /verify is there already"],
+        ),
+        (&["/stuck", "/b", "/b"], &["the route /stuck is there already", "the route /b is there already"]),
+    ];
+    for (paths, said) in rows {
+        let (app, _) = app();
+        let app = paths.iter().fold(app, |app, path| app.route(path, post(async || ())));
+        let error = app.into_router().err().unwrap_or_else(|| panic!("{paths:?} are taken")).to_string();
+        for said in said {
+            assert!(error.contains(said), "{paths:?}: {error}");
+        }
+    }
+    let (app, _) = app();
+    let fine = ["/{tool}", "/{tool}/x", "/{other}/y", "/a/{*all}", "/a/b", "/{{x}}"];
+    let app = fine.iter().fold(app, |app, path| app.route(path, post(async || Json("mine"))));
+    let mut client = Client::new(app.into_router().unwrap());
+    assert_eq!(client.ask("POST", "/{x}", "").await.status.as_u16(), 200);
+}
+
+#[tokio::test]
+async fn a_slash_too_many_is_redirected_as_in_python() {
+    let (mut client, _) = server();
+    for path in ["/verify/?x=1", "/ng-rollout/a-1/verify/?x=1"] {
+        let reply = client.ask("POST", path, "").await;
+        assert_eq!(reply.status.as_u16(), 307, "{path}");
+        assert_eq!(reply.headers["location"], "/verify?x=1", "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_body_over_the_limit_is_answered_before_it_is_there() {
+    let (app, _) = app();
+    let mut settings = Settings::new("edges");
+    settings.max_body_bytes = 1000;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let router = app.settings(settings).into_router().unwrap();
+    let server = tokio::spawn(async move { axum::serve(listener, router).await });
+    let chunk = format!("3e9\r\n{}\r\n", "x".repeat(1001));
+    let whole = vec![b' '; 8 << 20];
+    let rows: [(&str, &[u8]); 3] = [
+        // The client falls silent behind its head, in the middle of its body, and not at all.
+        ("content-length: 1001", b""),
+        ("transfer-encoding: chunked", chunk.as_bytes()),
+        ("content-length: 8388608", &whole),
+    ];
+    for path in ["/verify", "/stuck", "/seed_session"] {
+        for (length, body) in rows {
+            let answered = async {
+                let mut client = TcpStream::connect(address).await.unwrap();
+                let head = format!("POST {path} HTTP/1.1\r\nhost: a\r\n{length}\r\n\r\n");
+                client.write_all(head.as_bytes()).await.unwrap();
+                client.write_all(body).await.unwrap();
+                let mut reply = [0; 12];
+                client.read_exact(&mut reply).await.unwrap();
+                String::from_utf8(reply.to_vec()).unwrap()
+            };
+            let reply = tokio::time::timeout(Duration::from_secs(20), answered).await;
+            assert_eq!(reply.expect("an answer"), "HTTP/1.1 413", "{path} {length}");
+        }
+    }
+    server.abort();
 }
 
 #[tokio::test]

@@ -183,7 +183,8 @@ async fn each_state_is_one_session_s_and_is_released_once() {
     let books = Arc::new(Books::default());
     let mut settings = Settings::new("lender");
     // Everything that nobody uses is reclaimed, and forgotten, all the time.
-    (settings.session_idle_timeout, settings.session_close_retry_window) = (Duration::ZERO, Duration::ZERO);
+    (settings.session_idle_timeout, settings.session_close_retry_window) =
+        (Duration::from_nanos(1), Duration::ZERO);
     let app = ResourcesApp::new(Lender(books.clone())).tool("tool", tool).settings(settings);
     let router = app.into_router().unwrap();
     let clients = (0..32).map(|_| {

@@ -27,6 +27,18 @@ pub(super) struct Reply {
     pub(super) body: Vec<u8>,
 }
 
+impl Reply {
+    /// Whether nothing answers at that path, in the words of FastAPI; a handler's own 404 has others.
+    pub(super) fn has_no_route(&self) -> bool {
+        let words = match self.status {
+            404 => "Not Found",
+            405 => "Method Not Allowed",
+            _ => return false,
+        };
+        serde_json::from_slice::<Value>(&self.body).is_ok_and(|body| body["detail"] == words)
+    }
+}
+
 /// Why there is no reply.
 #[derive(Debug)]
 pub(super) struct NoReply {

@@ -60,7 +60,11 @@ impl<'r, 'a> Scene<'r, 'a> {
         let episode = self.session.episode();
         match self.seed("seed", &episode, Want::Seeded).await {
             Some(reply) if reply.status < 300 => observation(&reply),
-            Some(_) => {
+            Some(reply) => {
+                if reply.has_no_route() {
+                    // The other scenarios would only say it again.
+                    self.run.stopped.get_or_insert_with(|| "there is no POST /seed_session".into());
+                }
                 self.broken = Some("the seed failed".into());
                 None
             }

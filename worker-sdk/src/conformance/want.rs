@@ -81,6 +81,10 @@ impl Want {
     }
 }
 
+/// Why the contract cannot be checked at all.
+pub(super) const NOT_SEED_VERIFY: &str = "there is no POST /seed_session: this is no server of the seed/verify protocol, \
+    which alone has the contract. A Gymnasium server (POST /reset and /step) has another; else see whether the URL is right";
+
 fn refused(reply: &Reply, strict: bool) -> Result<(), String> {
     match reply.status {
         409 => Ok(()),
@@ -91,6 +95,9 @@ fn refused(reply: &Reply, strict: bool) -> Result<(), String> {
 }
 
 fn seeded(reply: &Reply, session: &str, strict: bool) -> Result<Map<String, Value>, String> {
+    if reply.has_no_route() {
+        return Err(NOT_SEED_VERIFY.into());
+    }
     let body = named(reply, session, strict, &SEEDED)?;
     if reply.cookies.is_empty() {
         return Err("it sets no cookie, without which an environment server gives the episode up".into());

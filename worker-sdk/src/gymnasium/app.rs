@@ -15,7 +15,7 @@ use crate::body::Body;
 use crate::http::metrics_reply;
 use crate::metrics::AggregateMetricsRequest;
 use crate::serve::{Built, Routes, Settings, SetupError, Workers, health, run};
-use crate::session::{Store, keeps_state};
+use crate::session::{Sessions, Store, keeps_state};
 use crate::tasks::{MadeProvider, TaskApi};
 
 /// What the endpoints share.
@@ -63,7 +63,7 @@ impl<E: GymnasiumServer> Core<E> {
 #[must_use = "it serves nothing until it runs"]
 pub struct GymnasiumApp<E: GymnasiumServer> {
     server: Arc<E>,
-    routes: Routes,
+    routes: Routes<E::State>,
     settings: Option<Settings>,
 }
 
@@ -80,8 +80,10 @@ impl<E: GymnasiumServer> GymnasiumApp<E> {
     }
 
     /// Adds a route of the author's own. Its handler may take [`Session<E::State>`](crate::Session) as an extractor: 404
-    /// if that is unknown, and the reply sets the cookie if the handler used it.
-    pub fn route(mut self, path: &str, handlers: MethodRouter) -> Self {
+    /// if that is unknown, and the reply sets the cookie if the handler used it. One that takes another server's session
+    /// does not compile ("is not a `Handler`"), nor one that takes it beside an axum state of its own, unless
+    /// [`HasSessions`](crate::session::HasSessions) is said of that.
+    pub fn route(mut self, path: &str, handlers: MethodRouter<Sessions<E::State>>) -> Self {
         if self.may_go_on_after(path) {
             self.routes.add(path, handlers);
         }
@@ -103,7 +105,7 @@ impl<E: GymnasiumServer> GymnasiumApp<E> {
 
     /// The same for a further start route: its handler takes [`Start<E::State>`](crate::Start) and opens the session.
     /// Every reply sets the session cookie. The path has no parameters: the gateway knows it by comparison.
-    pub fn start_route(mut self, path: &str, handlers: MethodRouter) -> Self {
+    pub fn start_route(mut self, path: &str, handlers: MethodRouter<Sessions<E::State>>) -> Self {
         if self.may_go_on_after(path) {
             self.routes.add_start(path, handlers);
         }
@@ -112,7 +114,7 @@ impl<E: GymnasiumServer> GymnasiumApp<E> {
 
     /// The same for a further end route: a POST that succeeds (2xx) ends its session, if the handler has not called
     /// [`Session::end`](crate::Session::end) itself. The gateway is told of the route by `--describe`.
-    pub fn end_route(mut self, path: &str, handlers: MethodRouter) -> Self {
+    pub fn end_route(mut self, path: &str, handlers: MethodRouter<Sessions<E::State>>) -> Self {
         self.routes.add_end(path, handlers);
         self
     }

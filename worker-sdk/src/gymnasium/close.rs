@@ -32,7 +32,7 @@ impl<E: GymnasiumServer> Core<E> {
     /// Whether there was something to give up.
     async fn give_up(&self, caller: &Caller) -> bool {
         let Some(record) = caller.cookie_id().and_then(|id| self.store.find_open(id)) else { return false };
-        let locked = self.store.lock_record(record).await;
+        let locked = self.store.lock_record(record, caller).await;
         let was_open = locked.record.phase() == Phase::Open;
         if was_open {
             locked.end(Phase::Ended, Released::Closed).await;

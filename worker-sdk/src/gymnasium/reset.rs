@@ -55,7 +55,7 @@ impl<E: GymnasiumServer> Core<E> {
             self.tell(&mut reset.response);
             return Ok(reset.response);
         }
-        let mut locked = self.store.lock(caller.id()).await;
+        let mut locked = self.store.lock(caller).await;
         locked.may_start_anew()?;
         let mut reset = self.server.reset(info, metadata).await?;
         self.tell(&mut reset.response);

@@ -16,7 +16,7 @@ use super::app::Core;
 use super::patience::with_patience;
 use crate::Result;
 use crate::body::{Fields, fields, from_fields};
-use crate::errors::{Invalid, catch_panic};
+use crate::errors::{Failure, Invalid, catch_panic};
 use crate::http::{collect_bytes, json_text_reply, to_json, two_parts};
 use crate::session::{Caller, Phase, Record, Released, Replayable, Session, unknown_session};
 
@@ -122,9 +122,9 @@ impl<E: GymnasiumServer> Core<E> {
         let unknown = unknown_session;
         let record = self.store.find(caller.id()).ok_or_else(unknown)?;
         // A repeat waits for the first one's reply.
-        let _one_at_a_time = record.in_turn.lock().await;
+        let _one_at_a_time = record.turn(caller).await;
         let session = {
-            let locked = self.store.lock_record(record.clone()).await;
+            let mut locked = self.store.lock_record(record.clone(), caller).await;
             if let Some(earlier) = locked.inner.replayable.as_ref()
                 && Some(&earlier.request) == action.step_id.as_ref()
             {
@@ -133,6 +133,14 @@ impl<E: GymnasiumServer> Core<E> {
                     caller.ends();
                 }
                 return Ok(earlier.reply.clone());
+            }
+            if let Some(step_id) = &action.step_id {
+                if locked.took_step(step_id) {
+                    return Err(late_copy());
+                }
+                if record.phase() == Phase::Open {
+                    locked.begins_step(step_id);
+                }
             }
             if record.phase() != Phase::Open {
                 return Err(unknown());
@@ -168,7 +176,10 @@ impl<E: GymnasiumServer> Core<E> {
         step_id: Option<Arc<str>>,
         done: Done,
     ) {
-        let mut locked = self.store.lock_record(record.clone()).await;
+        let mut locked = self.store.lock_record(record.clone(), caller).await;
+        if let Some(step_id) = &step_id {
+            locked.ends_step(step_id);
+        }
         // A reset came meanwhile: what it began goes on.
         if record.life() != life {
             return;
@@ -182,4 +193,11 @@ impl<E: GymnasiumServer> Core<E> {
             locked.end(Phase::Ended, Released::Terminal).await;
         }
     }
+}
+
+/// 409: a copy of a step whose reply is not the last one any more. Whoever sent it has gone on since.
+fn late_copy() -> Failure {
+    let reason = "a step of this name was taken before, and others, or a reset, have come since; its reply is not kept. \
+                  Give every step a name of its own";
+    Failure::conflict(reason).with_code("late_step")
 }

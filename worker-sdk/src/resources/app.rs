@@ -9,13 +9,13 @@ use axum::response::Response;
 use axum::routing::{MethodRouter, post};
 use axum::{Json, Router};
 
-use super::{ResourcesServer, Tool, Tools, close, seed, tools, verify};
+use super::{ResourcesServer, ToolFunction, ToolReturns, ToolTakes, Tools, close, seed, tools, verify};
 use crate::body::Body;
 use crate::http::{get_alone, metrics_reply};
 use crate::mcp;
 use crate::metrics::AggregateMetricsRequest;
 use crate::serve::{Built, Routes, Settings, SetupError, Workers, health, run};
-use crate::session::{SessionCookie, Store, keeps_state};
+use crate::session::{SessionCookie, Sessions, Store, keeps_state};
 use crate::tasks::{MadeProvider, TaskApi};
 
 /// What the endpoints share.
@@ -66,7 +66,7 @@ impl<E: ResourcesServer> Core<E> {
 pub struct ResourcesApp<E: ResourcesServer> {
     server: Arc<E>,
     tools: Tools<E>,
-    routes: Routes,
+    routes: Routes<E::State>,
     settings: Option<Settings>,
     over_mcp: bool,
 }
@@ -88,16 +88,31 @@ impl<E: ResourcesServer> ResourcesApp<E> {
     ///
     /// Also `reset`, `step` and `close` are free names: `--describe` says that the server does not speak the Gymnasium
     /// protocol. A gateway that was not told (no `describe: true`, no `protocol: seed_verify`) ends a session at `/close`.
-    pub fn tool<M>(self, name: &str, tool: impl Tool<E, M>) -> Self {
+    ///
+    /// It is an async function that returns [`Result`](crate::Result), of what [`ToolTakes`] says; the type parameters
+    /// are always inferred.
+    pub fn tool<F, T, M>(self, name: &str, tool: F) -> Self
+    where
+        F: ToolFunction<T, Returned: Future<Output: ToolReturns> + Send>,
+        T: ToolTakes<E, M>,
+    {
         self.add_tool(name, None, tool)
     }
 
     /// The same with a description, for agents that find tools by MCP.
-    pub fn described_tool<M>(self, name: &str, description: &str, tool: impl Tool<E, M>) -> Self {
+    pub fn described_tool<F, T, M>(self, name: &str, description: &str, tool: F) -> Self
+    where
+        F: ToolFunction<T, Returned: Future<Output: ToolReturns> + Send>,
+        T: ToolTakes<E, M>,
+    {
         self.add_tool(name, Some(description), tool)
     }
 
-    fn add_tool<M>(mut self, name: &str, description: Option<&str>, tool: impl Tool<E, M>) -> Self {
+    fn add_tool<F, T, M>(mut self, name: &str, description: Option<&str>, tool: F) -> Self
+    where
+        F: ToolFunction<T, Returned: Future<Output: ToolReturns> + Send>,
+        T: ToolTakes<E, M>,
+    {
         let is_name = !name.is_empty()
             && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
         if !is_name {
@@ -109,22 +124,24 @@ impl<E: ResourcesServer> ResourcesApp<E> {
     }
 
     /// Adds a route of the author's own. Its handler may take [`Session<E::State>`](crate::Session) as an extractor: 404 if
-    /// that is unknown, and the reply sets the cookie if the handler used it.
-    pub fn route(mut self, path: &str, handlers: MethodRouter) -> Self {
+    /// that is unknown, and the reply sets the cookie if the handler used it. One that takes another server's session
+    /// does not compile ("is not a `Handler`"), nor one that takes it beside an axum state of its own, unless
+    /// [`HasSessions`](crate::session::HasSessions) is said of that.
+    pub fn route(mut self, path: &str, handlers: MethodRouter<Sessions<E::State>>) -> Self {
         self.routes.add(path, handlers);
         self
     }
 
     /// The same for a further start route: its handler takes [`Start<E::State>`](crate::Start) and opens the session.
     /// Every reply sets the session cookie. The path has no parameters: the gateway knows it by comparison.
-    pub fn start_route(mut self, path: &str, handlers: MethodRouter) -> Self {
+    pub fn start_route(mut self, path: &str, handlers: MethodRouter<Sessions<E::State>>) -> Self {
         self.routes.add_start(path, handlers);
         self
     }
 
     /// The same for a further end route: a POST that succeeds (2xx) ends its session, if the handler has not called
     /// [`Session::end`](crate::Session::end) itself. The gateway is told of the route by `--describe`.
-    pub fn end_route(mut self, path: &str, handlers: MethodRouter) -> Self {
+    pub fn end_route(mut self, path: &str, handlers: MethodRouter<Sessions<E::State>>) -> Self {
         self.routes.add_end(path, handlers);
         self
     }

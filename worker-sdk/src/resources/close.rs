@@ -50,7 +50,7 @@ async fn episode<E: ResourcesServer>(
     if !Core::<E>::KEEPS_STATE {
         return json_reply(&response);
     }
-    let locked = core.store.lock(caller.id()).await;
+    let locked = core.store.lock(caller).await;
     if locked.inner.episode.as_ref().is_some_and(|bound| *bound != request.episode_id) {
         let reason = "this session belongs to another episode; close it with that one's ID";
         return Failure::conflict(reason).with_code("session_conflict").into_response();
@@ -64,7 +64,7 @@ async fn episode<E: ResourcesServer>(
 /// A close of the cookie's session. It is no error if there is none.
 async fn legacy<E: ResourcesServer>(core: &Arc<Core<E>>, caller: &Caller) -> Response {
     if Core::<E>::KEEPS_STATE && caller.cookie_id().is_some() {
-        let locked = core.store.lock(caller.id()).await;
+        let locked = core.store.lock(caller).await;
         if let Err(failure) = close(core.server.clone(), locked, None).await {
             return failure.into_response();
         }

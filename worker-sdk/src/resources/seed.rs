@@ -51,7 +51,7 @@ async fn episode<E: ResourcesServer>(
         let (_, response) = begin_episode(core, caller, request).await?;
         return Ok(json_reply(&response));
     }
-    let mut locked = core.store.lock(caller.id()).await;
+    let mut locked = core.store.lock(caller).await;
     match locked.record.phase() {
         Phase::Closed => return Err(closed_session(caller.id()).into()),
         Phase::Open => return repeated(&locked, &request.episode_id),
@@ -107,7 +107,7 @@ async fn legacy<E: ResourcesServer>(
         let seeded = core.server.seed_session(info, seed).await?;
         return Ok(legacy_reply(seeded.fields, tools)?);
     }
-    let mut locked = core.store.lock(caller.id()).await;
+    let mut locked = core.store.lock(caller).await;
     locked.may_start_anew()?;
     let seeded = core.server.seed_session(info, seed).await?;
     let reply = legacy_reply(seeded.fields, tools)?;

@@ -13,7 +13,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::app::Core;
-use super::{ResourcesServer, Tool};
+use super::{ResourcesServer, ToolFunction, ToolReturns, ToolTakes};
 use crate::body::from_value;
 use crate::errors::{Failure, Invalid};
 use crate::http::{collect_bytes, collect_object, json_text_reply, to_json};
@@ -53,7 +53,11 @@ pub(crate) struct Call<E: ResourcesServer> {
 }
 
 impl<E: ResourcesServer> ErasedTool<E> {
-    fn new<M, T: Tool<E, M>>(name: &str, description: Option<&str>, tool: T) -> Self {
+    fn new<F, T, M>(name: &str, description: Option<&str>, tool: F) -> Self
+    where
+        F: ToolFunction<T, Returned: Future<Output: ToolReturns> + Send>,
+        T: ToolTakes<E, M>,
+    {
         let tool = Arc::new(tool);
         Self {
             name: name.to_owned(),
@@ -67,8 +71,9 @@ impl<E: ResourcesServer> ErasedTool<E> {
                         true => Some(from_value(call.arguments, call.place).map_err(ToolError::Invalid)?),
                         false => None,
                     };
-                    let output = tool.call(call.server, call.session, arguments).await;
-                    to_json(&output.map_err(ToolError::Failure)?).map_err(ToolError::Failure)
+                    let takes = T::given(call.server, call.session, arguments).map_err(ToolError::Failure)?;
+                    let output = tool.call(takes).await.result().map_err(ToolError::Failure)?;
+                    to_json(&output).map_err(ToolError::Failure)
                 })
             }),
         }
@@ -94,7 +99,11 @@ impl<E: ResourcesServer> Tools<E> {
     }
 
     /// Adds one; `false` if the name is taken.
-    pub(crate) fn add<M, T: Tool<E, M>>(&mut self, name: &str, description: Option<&str>, tool: T) -> bool {
+    pub(crate) fn add<F, T, M>(&mut self, name: &str, description: Option<&str>, tool: F) -> bool
+    where
+        F: ToolFunction<T, Returned: Future<Output: ToolReturns> + Send>,
+        T: ToolTakes<E, M>,
+    {
         let tool = Arc::new(ErasedTool::new(name, description, tool));
         self.0.insert(name.to_owned(), tool).is_none()
     }

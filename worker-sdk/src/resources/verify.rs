@@ -1,5 +1,6 @@
 //! `POST /verify`.
 
+use std::fmt;
 use std::hash::{DefaultHasher, Hasher};
 use std::sync::Arc;
 
@@ -9,7 +10,8 @@ use axum::extract::{Request, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use gym_wire::message::{NeMoGymResponse, ResponsesCreateParams, Verdict, VerifyRequest};
-use serde::Deserialize;
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::ResourcesServer;
@@ -91,7 +93,11 @@ impl<E: ResourcesServer> Core<E> {
             )));
         }
         crate::failure_kinds::report(verdict.failure_kind.as_ref());
-        to_json(&verdict).map(Arc::from)
+        let verdict = to_json(&verdict)?;
+        if size_of::<E::Details>() > 0 {
+            check_names(&verdict)?;
+        }
+        Ok(verdict.into())
     }
 
     /// The verdict on a session that should be held here: the author's, the one of an earlier copy of this request, or
@@ -105,7 +111,7 @@ impl<E: ResourcesServer> Core<E> {
         let Some(record) = self.store.find(caller.id()) else { return lost() };
         let digest = digest(bytes);
         // A repeat waits for the first one's verdict.
-        let _one_at_a_time = record.in_turn.lock().await;
+        let _one_at_a_time = record.turn(caller).await;
         if let Some(earlier) = replayed(caller, &record, &digest).await {
             return Ok(earlier);
         }
@@ -132,7 +138,7 @@ impl<E: ResourcesServer> Core<E> {
         life: u32,
         verdict: Replayable,
     ) {
-        let mut locked = self.store.lock_record(record.clone()).await;
+        let mut locked = self.store.lock_record(record.clone(), caller).await;
         // A seed came meanwhile: what it began goes on.
         if record.life() != life {
             caller.keeps_open();
@@ -143,6 +149,51 @@ impl<E: ResourcesServer> Core<E> {
         if record.phase() == Phase::Open && !stays {
             locked.end(Phase::Ended, Released::Verified).await;
         }
+    }
+}
+
+/// Whether the author's fields have names of their own. What they are is known only now: `Details` may be a map.
+///
+/// # Errors
+/// A fault that names the first one that the reply has already: of two equal keys each client would take another.
+fn check_names(verdict: &RawValue) -> Result<(), Failure> {
+    let Names(names) = serde_json::from_str(verdict.get())?;
+    let is_taken = |(place, name): &(usize, &String)| {
+        [PARAMS, RESPONSE].contains(&name.as_str()) || names[..*place].contains(name)
+    };
+    match names.iter().enumerate().find(is_taken) {
+        None => Ok(()),
+        Some((_, name)) => Err(Failure::fault(format!(
+            "the reply to a verify would have {name:?} twice: it has a field of that name beside the fields of `Details`; \
+             rename that of `Details`"
+        ))),
+    }
+}
+
+/// An object's keys, as they come.
+struct Names(Vec<String>);
+
+impl<'de> Deserialize<'de> for Names {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Keys;
+
+        impl<'de> Visitor<'de> for Keys {
+            type Value = Names;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Names, A::Error> {
+                let mut names = Vec::new();
+                while let Some((name, IgnoredAny)) = map.next_entry()? {
+                    names.push(name);
+                }
+                Ok(Names(names))
+            }
+        }
+
+        deserializer.deserialize_map(Keys)
     }
 }
 

@@ -57,7 +57,7 @@ impl Service<Request> for Front {
 
     fn call(&mut self, mut request: Request) -> Self::Future {
         look_past_rollout(request.uri_mut());
-        let caller = Caller::new(&self.about.cookie, request.headers());
+        let caller = Caller::new(&self.about.cookie, request.method(), request.uri(), request.headers());
         let path = request.uri().path();
         let starts = self.about.paths.get(path).copied().unwrap_or_default();
         if let Some(there) = path.strip_suffix('/').filter(|there| self.about.paths.contains_key(*there)) {
@@ -103,7 +103,8 @@ fn is_rollout_id(id: &str) -> bool {
         && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
 }
 
-/// To the same path without the slash at its end, as Starlette redirects.
+/// To the same path without the slash at its end, as Starlette redirects. What stood before the path is not in it, as in
+/// NeMo Gym, whose middleware takes it off before Starlette sees the path.
 pub(crate) fn redirect(request: &Request, there: &str) -> Response {
     let host = request.headers().get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let query = request.uri().query().map(|query| format!("?{query}")).unwrap_or_default();

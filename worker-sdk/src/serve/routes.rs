@@ -9,21 +9,24 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::MethodRouter;
 use axum::{Extension, Router};
+use matchit::InsertError;
 
 use super::describe::Description;
 use super::front::{Front, Paths};
 use super::{Built, Settings, SetupError, health};
 use crate::body::BodyLimit;
 use crate::errors::{method_not_allowed, not_found};
-use crate::session::{Caller, SessionCookie, SessionState, Store};
+use crate::session::{Caller, SessionCookie, SessionState, Sessions, Store};
 use crate::tasks::{self, MadeProvider, TaskApi};
 
 /// The author's own routes, and every path that is taken.
-pub(crate) struct Routes {
-    own: Router,
+pub(crate) struct Routes<S> {
+    own: Router<Sessions<S>>,
     /// Those of them that end their sessions.
-    ending: Router,
+    ending: Router<Sessions<S>>,
     paths: Paths,
+    /// The same, as axum takes them: by it each path is tried before axum has it.
+    tried: matchit::Router<()>,
     protocol: &'static str,
     is_reserved: fn(&str) -> bool,
     starts: Vec<String>,
@@ -38,7 +41,7 @@ pub(crate) struct Workers {
     pub(crate) multiple_workers_unsupported_reason: Option<String>,
 }
 
-impl Routes {
+impl<S: SessionState> Routes<S> {
     /// None yet, beside a protocol of this name with this start route and these others, and the health routes. Reserved paths cannot
     /// be the author's.
     pub(crate) fn beside(
@@ -48,10 +51,17 @@ impl Routes {
         is_reserved: fn(&str) -> bool,
     ) -> Self {
         let others = others.iter().copied().chain(health::PATHS).map(|path| (path.to_owned(), false));
+        let paths: Paths = others.chain([(start.to_owned(), true)]).collect();
+        let mut tried = matchit::Router::new();
+        for path in paths.keys() {
+            // The protocol's are plain, and each is there once.
+            let _fits = tried.insert(path.clone(), ());
+        }
         Self {
             own: Router::new(),
             ending: Router::new(),
-            paths: others.chain([(start.to_owned(), true)]).collect(),
+            paths,
+            tried,
             protocol,
             is_reserved,
             starts: Vec::new(),
@@ -61,14 +71,14 @@ impl Routes {
     }
 
     /// Adds one.
-    pub(crate) fn add(&mut self, path: &str, handlers: MethodRouter) {
+    pub(crate) fn add(&mut self, path: &str, handlers: MethodRouter<Sessions<S>>) {
         if self.claim(path, false) {
             self.route(path, handlers);
         }
     }
 
     /// Adds a start route: its every reply sets the session cookie.
-    pub(crate) fn add_start(&mut self, path: &str, handlers: MethodRouter) {
+    pub(crate) fn add_start(&mut self, path: &str, handlers: MethodRouter<Sessions<S>>) {
         if self.is_plain(path) && self.claim(path, true) {
             self.route(path, handlers);
             self.starts.push(path.to_owned());
@@ -76,7 +86,7 @@ impl Routes {
     }
 
     /// Adds an end route: a 2xx of it ends the session, also if the handler does not, since the gateway takes it so.
-    pub(crate) fn add_end(&mut self, path: &str, handlers: MethodRouter) {
+    pub(crate) fn add_end(&mut self, path: &str, handlers: MethodRouter<Sessions<S>>) {
         if self.is_plain(path) && self.claim(path, false) {
             self.ending = std::mem::take(&mut self.ending).route(path, handlers);
             self.ends.push(path.to_owned());
@@ -104,11 +114,11 @@ impl Routes {
         // Each is claimed, so that every one that is taken is told of.
         let claimed = tasks::PATHS.map(|path| self.claim(path, false));
         if claimed.iter().all(|claimed| *claimed) {
-            self.own = std::mem::take(&mut self.own).merge(api.into_router());
+            self.own = std::mem::take(&mut self.own).merge(api.into_router().with_state(()));
         }
     }
 
-    fn route(&mut self, path: &str, handlers: MethodRouter) {
+    fn route(&mut self, path: &str, handlers: MethodRouter<Sessions<S>>) {
         self.own = std::mem::take(&mut self.own).route(path, handlers);
     }
 
@@ -123,8 +133,27 @@ impl Routes {
             self.refuse(format!("the route {path} is there already"));
             return false;
         }
+        if let Err(problem) = self.fits(path) {
+            self.refuse(problem);
+            return false;
+        }
         self.paths.insert(path.to_owned(), starts);
         true
+    }
+
+    /// Whether axum can take the path beside those that it has; it panics at one that it cannot take.
+    fn fits(&mut self, path: &str) -> Result<(), String> {
+        let old = path.split('/').find(|part| part.starts_with([':', '*']));
+        if let Some(old) = old {
+            let (name, kind) = (&old[1..], if old.starts_with('*') { "*" } else { "" });
+            return Err(format!("the route {path}: write {{{kind}{name}}} for {old}"));
+        }
+        self.tried.insert(path, ()).map_err(|error| match error {
+            InsertError::Conflict { with } => format!(
+                "the routes {path} and {with} would take the same requests: keep one of them, or give it another path"
+            ),
+            malformed => format!("the route {path} cannot be: {malformed}"),
+        })
     }
 
     /// Notes what is wrong with a route.
@@ -144,7 +173,7 @@ impl Routes {
     }
 
     /// The server of these and the protocol's routes.
-    pub(crate) fn built<S: SessionState>(
+    pub(crate) fn built(
         self,
         protocol: Router,
         workers: Workers,
@@ -163,7 +192,8 @@ impl Routes {
             is_forgeable: settings.session_secret.is_none(),
         };
         let ending = self.ending.layer(from_fn_with_state(store.clone(), end_after::<S>));
-        let router = self.own.merge(ending).layer(Extension(store.clone())).merge(protocol);
+        let own = self.own.merge(ending).layer(Extension(store.clone())).with_state(Sessions::new());
+        let router = own.merge(protocol);
         let router = router.fallback(not_found).method_not_allowed_fallback(method_not_allowed);
         let front = Front::new(router, cookie, self.paths, BodyLimit(settings.max_body_bytes));
         Built::new(front, description, settings.num_workers, store)
@@ -189,7 +219,7 @@ async fn end_after<S: SessionState>(
     reply
 }
 
-impl fmt::Debug for Routes {
+impl<S> fmt::Debug for Routes<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Routes").field(&self.paths).finish()
     }

@@ -33,7 +33,7 @@ pub struct Settings {
     /// (`session_close_retry_window_seconds`). Default: 300 s.
     pub session_close_retry_window: Duration,
     /// How long an open session may go without a request before its state is released
-    /// (`session_idle_timeout_seconds`). Default: 86400 s.
+    /// (`session_idle_timeout_seconds`). More than 0, as for the gateway. Default: 86400 s.
     pub session_idle_timeout: Duration,
     /// The largest request body (`max_body_bytes`). Default: 256 MiB.
     pub max_body_bytes: usize,
@@ -67,6 +67,12 @@ pub enum SettingsError {
         /// What it holds.
         value: String,
     },
+    /// An idle limit of nothing, by which every session would end at once.
+    #[error(
+        "session_idle_timeout_seconds must be more than 0: with 0 every session would end as soon as nobody uses it; \
+         leave it out for a day"
+    )]
+    NoIdleTimeout,
     /// A name that cannot stand in a cookie's name.
     #[error(
         "the server's name {0:?} cannot be part of a cookie's name: use letters, digits, '-', '_' and '.'"
@@ -126,6 +132,9 @@ impl Settings {
             None => Self::from_env(&default_name(class))?,
         };
         settings.check_name()?;
+        if settings.session_idle_timeout.is_zero() {
+            return Err(SettingsError::NoIdleTimeout);
+        }
         if !fits_cookie_name(class) {
             return Err(SettingsError::Class(class.to_owned()));
         }
@@ -293,9 +302,12 @@ mod tests {
     }
 
     #[test]
-    fn names_that_no_cookie_can_have_are_refused() {
+    fn names_that_no_cookie_can_have_and_an_idle_limit_of_nothing_are_refused() {
         let given =
             |name, class| Settings::given(Some(Settings::new(name)), class).map_err(|e| e.to_string());
+        let idle = Settings { session_idle_timeout: Duration::ZERO, ..Settings::new("a") };
+        let said = Settings::given(Some(idle), "C").unwrap_err().to_string();
+        assert!(said.starts_with("session_idle_timeout_seconds must be more than 0"), "{said}");
         assert!(given("a;b", "C").unwrap_err().contains("\"a;b\""));
         assert!(given("a", "My Server").unwrap_err().starts_with("CLASS \"My Server\""));
         given("a", "C").unwrap();

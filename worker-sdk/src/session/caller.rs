@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use axum::http::header::{COOKIE, SET_COOKIE, VARY};
-use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 use uuid::Uuid;
 
 use super::SessionCookie;
@@ -29,23 +29,38 @@ struct Inner {
     /// The request's ID: that of the cookie, of an episode seed's body, or a new one.
     id: OnceLock<Arc<str>>,
     flags: AtomicU8,
+    /// What was asked for, for the log.
+    method: Method,
+    uri: Uri,
 }
 
 impl Caller {
     /// The caller that a request's head tells of.
-    pub(crate) fn new(cookie: &SessionCookie, headers: &HeaderMap) -> Self {
+    pub(crate) fn new(cookie: &SessionCookie, method: &Method, uri: &Uri, headers: &HeaderMap) -> Self {
         let lines = headers.get_all(COOKIE).iter().cloned().collect();
-        Self::with(cookie, lines, OnceLock::new())
+        Self::with(cookie, method.clone(), uri.clone(), lines, OnceLock::new())
     }
 
     /// The caller with this ID, whatever cookies came along: of an MCP call, by its token.
     pub(crate) fn of(cookie: &SessionCookie, id: &str) -> Self {
-        Self::with(cookie, Vec::new(), OnceLock::from(Arc::from(id)))
+        let uri = Uri::from_static("/mcp");
+        Self::with(cookie, Method::POST, uri, Vec::new(), OnceLock::from(Arc::from(id)))
     }
 
-    fn with(cookie: &SessionCookie, lines: Vec<HeaderValue>, id: OnceLock<Arc<str>>) -> Self {
-        let cookie = cookie.clone();
-        Self(Arc::new(Inner { cookie, lines, from_cookie: OnceLock::new(), id, flags: AtomicU8::new(0) }))
+    fn with(
+        cookie: &SessionCookie,
+        method: Method,
+        uri: Uri,
+        lines: Vec<HeaderValue>,
+        id: OnceLock<Arc<str>>,
+    ) -> Self {
+        let (cookie, from_cookie, flags) = (cookie.clone(), OnceLock::new(), AtomicU8::new(0));
+        Self(Arc::new(Inner { cookie, lines, from_cookie, id, flags, method, uri }))
+    }
+
+    /// The request's method and path, for the log.
+    pub(crate) fn route(&self) -> String {
+        format!("{} {}", self.0.method, self.0.uri.path())
     }
 
     /// The ID in the request's cookie, if that is valid.
@@ -127,6 +142,10 @@ mod tests {
         HeaderMap::from_iter([(COOKIE, pair.parse().unwrap())])
     }
 
+    fn caller(headers: &HeaderMap) -> Caller {
+        Caller::new(&cookie(), &Method::POST, &Uri::from_static("/x"), headers)
+    }
+
     fn reply(caller: &Caller, starts: bool) -> HeaderMap {
         let mut headers = HeaderMap::new();
         caller.sign(starts, &mut headers);
@@ -135,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_cookie_goes_out_on_a_start_or_a_use_only() {
-        let caller = Caller::new(&cookie(), &request("abc"));
+        let caller = caller(&request("abc"));
         assert_eq!(&**caller.id(), "abc");
         assert!(reply(&caller, false).is_empty());
         assert!(reply(&caller, true).contains_key(SET_COOKIE));
@@ -146,7 +165,7 @@ mod tests {
 
     #[test]
     fn without_a_cookie_the_id_is_new_and_stays() {
-        let caller = Caller::new(&cookie(), &HeaderMap::new());
+        let caller = caller(&HeaderMap::new());
         assert_eq!(caller.cookie_id(), None);
         assert_eq!(Uuid::parse_str(caller.id()).unwrap().get_version_num(), 4);
         assert_eq!(caller.id(), caller.clone().id());
@@ -154,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_body_s_id_is_taken_beside_the_cookie_s() {
-        let caller = Caller::new(&cookie(), &request("abc"));
+        let caller = caller(&request("abc"));
         caller.takes("body");
         assert_eq!((&**caller.id(), caller.cookie_id().map(|id| &**id)), ("body", Some("abc")));
     }

@@ -1,6 +1,7 @@
 //! Sessions in handlers of the author's own routes.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
@@ -55,7 +56,7 @@ impl<S: SessionState> Start<S> {
     /// # Errors
     /// 409 if the session was closed, or an episode's seed opened it.
     pub async fn open(self, state: S) -> Result<Session<S>, Failure> {
-        let mut locked = self.store.lock(self.caller.id()).await;
+        let mut locked = self.store.lock(&self.caller).await;
         locked.may_start_anew()?;
         locked.open(state, None);
         // Its cookie goes out also where the route was not declared as a start.
@@ -95,6 +96,61 @@ pub(crate) fn closed_session(id: &str) -> Failure {
     Failure::conflict(reason).with_code("session_closed")
 }
 
+/// The axum state of a server's own routes, by which the compiler knows whose sessions their handlers may take: those
+/// with the state `S`.
+pub struct Sessions<S>(PhantomData<fn() -> S>);
+
+impl<S> Sessions<S> {
+    pub(crate) fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<S> Clone for Sessions<S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S> Copy for Sessions<S> {}
+
+impl<S> fmt::Debug for Sessions<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Sessions")
+    }
+}
+
+/// An axum state whose routes belong to a server with sessions of the state `S`: that of a server's own routes, and any
+/// of the author's that says so, for handlers that take both a [`Session`] and an `axum::extract::State`:
+///
+/// ```
+/// use axum::{extract::State, routing::post};
+/// use gym_worker_sdk::{Result, Session, session::HasSessions};
+///
+/// #[derive(Clone)]
+/// struct Prices(u32);
+///
+/// impl HasSessions<i64> for Prices {}
+///
+/// async fn pay(session: Session<i64>, State(prices): State<Prices>) -> Result<()> {
+///     *session.state().await? -= i64::from(prices.0);
+///     Ok(())
+/// }
+///
+/// # fn route<E: gym_worker_sdk::ResourcesServer<State = i64>>(app: gym_worker_sdk::ResourcesApp<E>) {
+/// app.route("/pay", post(pay).with_state(Prices(5)));
+/// # }
+/// ```
+///
+/// Where it is said of the wrong `S`, such a handler answers 500.
+#[diagnostic::on_unimplemented(
+    message = "routes with the axum state `{Self}` have no `Session<{S}>` and no `Start<{S}>`",
+    note = "they take the server's own type `State`; where `{Self}` is a state of yours, write `impl HasSessions<{S}> for {Self} {{}}`"
+)]
+pub trait HasSessions<S> {}
+
+impl<S> HasSessions<S> for Sessions<S> {}
+
 fn given<S: SessionState>(parts: &Parts) -> Result<(Caller, Arc<Store<S>>), Failure> {
     let caller = parts.extensions.get::<Caller>().cloned();
     let store = parts.extensions.get::<Arc<Store<S>>>().cloned();
@@ -105,7 +161,7 @@ fn given<S: SessionState>(parts: &Parts) -> Result<(Caller, Arc<Store<S>>), Fail
     })
 }
 
-impl<S: SessionState, R: Send + Sync> FromRequestParts<R> for Session<S> {
+impl<S: SessionState, R: HasSessions<S> + Send + Sync> FromRequestParts<R> for Session<S> {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, _: &R) -> Result<Self, Response> {
@@ -114,7 +170,7 @@ impl<S: SessionState, R: Send + Sync> FromRequestParts<R> for Session<S> {
     }
 }
 
-impl<S: SessionState, R: Send + Sync> FromRequestParts<R> for Start<S> {
+impl<S: SessionState, R: HasSessions<S> + Send + Sync> FromRequestParts<R> for Start<S> {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, _: &R) -> Result<Self, Response> {

@@ -1,7 +1,6 @@
 //! What a handler gets of its session.
 
 use std::fmt;
-use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
@@ -11,6 +10,7 @@ use super::Released;
 use super::caller::Caller;
 use super::record::{Inner, Phase, Record};
 use super::store::Store;
+use super::waiting::{Holder, wait};
 use crate::errors::Failure;
 
 /// The session that a request belongs to. While a handler has it, it is not reclaimed as idle.
@@ -41,24 +41,27 @@ impl<S: Send + 'static> Session<S> {
 
     /// The session's state, locked: the session's other requests, also its close, wait until the guard is dropped;
     /// those of other sessions go on.
-    /// A handler that takes the lock again while it holds the guard waits for itself.
+    /// A handler that takes the lock again while it holds the guard waits for itself, also by a request to its own server;
+    /// after 30 s a warning says who waits for whom.
     ///
     /// # Errors
     /// 404 if the session has ended, or begun anew, since the request came in.
     pub async fn state(&self) -> Result<StateGuard<'_, S>, Failure> {
         self.caller.uses();
-        let inner = self.record.inner.clone().lock_owned().await;
+        let record = &*self.record;
+        let inner = wait(record.inner.clone().lock_owned(), &record.id, &self.caller, &record.holder).await;
         let is_mine = self.record.life() == self.life;
-        OwnedMutexGuard::try_map(inner, |inner| inner.state.as_mut().filter(|_| is_mine))
-            .map(|state| StateGuard { state, session: PhantomData })
-            .map_err(|_ended| unknown_session())
+        let state = OwnedMutexGuard::try_map(inner, |inner| inner.state.as_mut().filter(|_| is_mine));
+        let state = state.map_err(|_ended| unknown_session())?;
+        record.holder.is(Some(&self.caller));
+        Ok(StateGuard { _holds: Holds(&record.holder), state })
     }
 
     /// Ends the session: its state is released before this comes back. A start of the same ID may open it again.
     /// The gateway is told by `X-Gym-Session: ended`.
     pub async fn end(self) {
         self.caller.uses();
-        let locked = self.store.lock_record(self.record.clone()).await;
+        let locked = self.store.lock_record(self.record.clone(), &self.caller).await;
         // What a start began meanwhile goes on.
         if self.record.life() != self.life {
             return;
@@ -91,9 +94,18 @@ impl<S: Send + 'static> fmt::Debug for Session<S> {
 
 /// A session's state, for as long as this lives.
 pub struct StateGuard<'s, S> {
+    /// Of the session: nobody ends it while he holds its lock, and waits for himself. Dropped first, within the lock.
+    _holds: Holds<'s>,
     state: OwnedMappedMutexGuard<Inner<S>, S>,
-    /// So that nobody ends the session while he holds its lock, and waits for himself.
-    session: PhantomData<&'s ()>,
+}
+
+/// Is told of by who waits.
+struct Holds<'s>(&'s Holder);
+
+impl Drop for Holds<'_> {
+    fn drop(&mut self) {
+        self.0.leaves();
+    }
 }
 
 impl<S> Deref for StateGuard<'_, S> {

@@ -5,7 +5,11 @@ use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use gym_wire::message::{EpisodeId, SeedSessionResponse};
 use serde_json::value::RawValue;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, MutexGuard};
+
+use super::caller::Caller;
+use super::steps::Steps;
+use super::waiting::{Holder, wait};
 
 /// Where a session's life is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +38,11 @@ pub(crate) struct Record<S> {
     /// The session's lock: its seeds, its close and whoever uses its state run one at a time.
     pub(crate) inner: Arc<Mutex<Inner<S>>>,
     /// One verify, or one step, at a time, so that a repeated one meets the first one's reply. It does not hold the state.
-    pub(crate) in_turn: Mutex<()>,
+    in_turn: Mutex<()>,
+    /// Who holds the session's lock.
+    pub(super) holder: Holder,
+    /// Whose turn it is.
+    turn_of: Holder,
 }
 
 /// What the session's lock protects.
@@ -48,6 +56,20 @@ pub(crate) struct Inner<S> {
     pub(crate) seeded: Option<Box<SeedSessionResponse>>,
     /// The last reply that a client may ask for again, under what names its request.
     pub(crate) replayable: Option<Replayable>,
+    /// The named steps of this life and of those before.
+    pub(super) steps: Steps,
+}
+
+/// A caller's turn, until it is dropped.
+pub(crate) struct Turn<'r> {
+    holder: &'r Holder,
+    _lock: MutexGuard<'r, ()>,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.holder.leaves();
+    }
 }
 
 /// A reply that is given again to the same request: its first copy may have been lost.
@@ -70,7 +92,7 @@ impl<S> Record<S> {
     }
 
     fn in_phase(phase: Phase, id: Arc<str>, state: Option<S>, now: u64) -> Self {
-        let inner = Inner { state, episode: None, seeded: None, replayable: None };
+        let inner = Inner { state, episode: None, seeded: None, replayable: None, steps: Steps::default() };
         Self {
             id,
             phase: AtomicU8::new(phase as u8),
@@ -78,7 +100,16 @@ impl<S> Record<S> {
             last_use: AtomicU64::new(now),
             inner: Arc::new(Mutex::new(inner)),
             in_turn: Mutex::new(()),
+            holder: Holder::default(),
+            turn_of: Holder::default(),
         }
+    }
+
+    /// Waits for the caller's turn.
+    pub(crate) async fn turn(&self, caller: &Caller) -> Turn<'_> {
+        let lock = wait(self.in_turn.lock(), &self.id, caller, &self.turn_of).await;
+        self.turn_of.is(Some(caller));
+        Turn { holder: &self.turn_of, _lock: lock }
     }
 
     pub(crate) fn phase(&self) -> Phase {

@@ -14,7 +14,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::Released;
+use super::caller::Caller;
 use super::record::{Inner, Phase, Record};
+use super::waiting::wait;
 use crate::errors::catch_panic;
 
 /// How long sessions are kept.
@@ -32,7 +34,7 @@ pub(crate) type ReleaseHook<S> = Box<dyn Fn(Arc<str>, S, Released) -> BoxFuture<
 /// Every session that is open or remembered.
 pub(crate) struct Store<S> {
     sessions: DashMap<Arc<str>, Arc<Record<S>>>,
-    limits: Limits,
+    pub(super) limits: Limits,
     hook: ReleaseHook<S>,
     /// Releases that run: a stop waits for them.
     releases: TaskTracker,
@@ -62,21 +64,22 @@ impl<S: Send + 'static> Store<S> {
         self.find(id).filter(|record| record.phase() == Phase::Open)
     }
 
-    /// Takes the session's lock, after whoever has it; the session is made if it is not known.
-    pub(crate) async fn lock(self: &Arc<Self>, id: &Arc<str>) -> Locked<S> {
-        let now = self.now();
+    /// Takes the lock of the caller's session, after whoever has it; the session is made if it is not known.
+    pub(crate) async fn lock(self: &Arc<Self>, caller: &Caller) -> Locked<S> {
+        let (id, now) = (caller.id(), self.now());
         // The map's own lock must be gone before the wait for the session's.
         let record = {
             let make = || Arc::new(Record::new(id.clone(), now));
             self.sessions.entry(id.clone()).or_insert_with(make).value().clone()
         };
         record.touch(now);
-        self.lock_record(record).await
+        self.lock_record(record, caller).await
     }
 
     /// The same for a session that is at hand.
-    pub(crate) async fn lock_record(self: &Arc<Self>, record: Arc<Record<S>>) -> Locked<S> {
-        let inner = record.inner.clone().lock_owned().await;
+    pub(crate) async fn lock_record(self: &Arc<Self>, record: Arc<Record<S>>, caller: &Caller) -> Locked<S> {
+        let inner = wait(record.inner.clone().lock_owned(), &record.id, caller, &record.holder).await;
+        record.holder.is(Some(caller));
         Locked { store: self.clone(), record, inner }
     }
 
@@ -139,7 +142,10 @@ impl<S: Send + 'static> Store<S> {
         for record in records {
             let locked = match record.inner.clone().try_lock_owned() {
                 Ok(inner) => Locked { store: self.clone(), record, inner },
-                Err(_) if waits => self.lock_record(record).await,
+                Err(_) if waits => {
+                    let inner = record.inner.clone().lock_owned().await;
+                    Locked { store: self.clone(), record, inner }
+                }
                 Err(_) => {
                     tracing::warn!(session = shortened(&record.id), "not released: a request uses it");
                     continue;
@@ -168,7 +174,7 @@ impl<S> fmt::Debug for Store<S> {
 
 /// A session whose lock is held.
 pub(crate) struct Locked<S: Send + 'static> {
-    store: Arc<Store<S>>,
+    pub(super) store: Arc<Store<S>>,
     pub(crate) record: Arc<Record<S>>,
     pub(crate) inner: OwnedMutexGuard<Inner<S>>,
 }
@@ -229,6 +235,7 @@ impl<S: Send + 'static> Locked<S> {
 impl<S: Send + 'static> Drop for Locked<S> {
     fn drop(&mut self) {
         self.record.touch(self.store.now());
+        self.record.holder.leaves();
         // A seed that failed leaves nothing, unless another waits for the lock.
         if self.record.phase() == Phase::Fresh {
             let mine =

@@ -31,11 +31,15 @@ fn taken(releases: &Releases) -> Vec<(String, u32, Released)> {
 }
 
 async fn open(store: &Arc<Store<u32>>, id: &str, state: u32) {
-    store.lock(&id.into()).await.open(state, None);
+    store.lock(&caller(id)).await.open(state, None);
+}
+
+fn caller(id: &str) -> Caller {
+    Caller::of(&SessionCookie::new("A", "b", None), id)
 }
 
 fn session(store: &Arc<Store<u32>>, id: &str) -> Option<Session<u32>> {
-    store.session(&Caller::of(&SessionCookie::new("A", "b", None), id)).ok()
+    store.session(&caller(id)).ok()
 }
 
 /// Lets the tasks run that are ready.
@@ -60,17 +64,17 @@ async fn a_session_is_there_from_its_seed_to_its_end() {
 #[tokio::test(start_paused = true)]
 async fn a_lock_without_a_seed_leaves_nothing() {
     let (store, _) = store();
-    let first = store.lock(&"a".into()).await;
+    let first = store.lock(&caller("a")).await;
     let waits = tokio::spawn({
         let store = store.clone();
-        async move { store.lock(&"a".into()).await.open(7, None) }
+        async move { store.lock(&caller("a")).await.open(7, None) }
     });
     settle().await;
     assert_eq!(store.len(), 1);
     drop(first);
     waits.await.unwrap();
     assert!(session(&store, "a").is_some(), "whoever waited has the session's own record");
-    drop(store.lock(&"b".into()).await);
+    drop(store.lock(&caller("b")).await);
     assert_eq!(store.len(), 1);
 }
 
@@ -127,7 +131,7 @@ async fn idle_sessions_are_reclaimed_and_used_ones_are_not() {
 async fn an_ended_session_is_forgotten_after_its_window() {
     let (store, releases) = store();
     open(&store, "a", 1).await;
-    store.lock(&"a".into()).await.end(Phase::Closed, Released::Closed).await;
+    store.lock(&caller("a")).await.end(Phase::Closed, Released::Closed).await;
     assert_eq!(taken(&releases).len(), 1);
     tokio::time::advance(WINDOW - Duration::from_millis(1)).await;
     store.sweep();
@@ -165,13 +169,13 @@ async fn a_release_goes_on_without_its_client_and_keeps_the_lock() {
     open(&store, "a", 1).await;
     let closing = tokio::spawn({
         let store = store.clone();
-        async move { store.lock(&"a".into()).await.end(Phase::Closed, Released::Closed).await }
+        async move { store.lock(&caller("a")).await.end(Phase::Closed, Released::Closed).await }
     });
     settle().await;
     closing.abort();
     let again = tokio::spawn({
         let store = store.clone();
-        async move { store.lock(&"a".into()).await.record.phase() }
+        async move { store.lock(&caller("a")).await.record.phase() }
     });
     settle().await;
     assert!(!again.is_finished(), "a repeated close waits until the state is released");
@@ -193,8 +197,8 @@ async fn a_release_that_panics_is_not_repeated() {
     };
     let store = Store::new(Limits { window: WINDOW, idle: IDLE }, Box::new(hook));
     open(&store, "a", 1).await;
-    store.lock(&"a".into()).await.end(Phase::Closed, Released::Closed).await;
-    store.lock(&"a".into()).await.end(Phase::Closed, Released::Closed).await;
+    store.lock(&caller("a")).await.end(Phase::Closed, Released::Closed).await;
+    store.lock(&caller("a")).await.end(Phase::Closed, Released::Closed).await;
     store.shut_down(true).await;
     assert_eq!(began.load(Ordering::SeqCst), 1);
     assert_eq!(store.find("a").unwrap().phase(), Phase::Closed);
@@ -205,7 +209,7 @@ async fn a_stop_releases_what_is_open() {
     let (store, releases) = store();
     open(&store, "a", 1).await;
     open(&store, "b", 2).await;
-    store.lock(&"a".into()).await.end(Phase::Ended, Released::Terminal).await;
+    store.lock(&caller("a")).await.end(Phase::Ended, Released::Terminal).await;
     taken(&releases);
     store.shut_down(true).await;
     assert_eq!(taken(&releases), [("b".into(), 2, Released::Shutdown)]);
@@ -263,7 +267,7 @@ async fn a_stop_that_does_not_wait_leaves_what_is_in_use() {
 async fn a_handle_of_an_earlier_life_says_nothing_of_the_next() {
     let (store, _) = store();
     open(&store, "a", 1).await;
-    let caller = Caller::of(&SessionCookie::new("A", "b", None), "a");
+    let caller = caller("a");
     let before = store.session(&caller).unwrap();
     open(&store, "a", 2).await;
     before.end().await;

@@ -1,6 +1,7 @@
 //! A client that keeps its cookie as NeMo Gym's agents do.
 #![allow(clippy::unwrap_used, clippy::expect_used, unreachable_pub, dead_code)] // helpers of tests
 
+pub mod log;
 pub mod process;
 
 use axum::Router;

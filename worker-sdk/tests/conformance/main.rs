@@ -7,6 +7,9 @@ use std::{collections::BTreeSet, time::Duration};
 
 use faulty::{Fault, Faulty};
 use gym_worker_sdk::conformance::{Held, Options, Report, Seed, Verdict, check_resources_session_contract};
+use gym_worker_sdk::{
+    Empty, GymnasiumApp, GymnasiumServer, NeMoGymResponse, Result, Session, Settings, Step,
+};
 use serde_json::json;
 
 fn seed() -> Seed {
@@ -274,4 +277,30 @@ async fn can_be_run_again_and_again() {
         sessions.extend(report.steps().iter().map(|step| step.resources_session_id.clone()));
     }
     assert_eq!(sessions.len(), 3 * 5, "five scenarios, each with a session of its own: {sessions:?}");
+}
+
+#[tokio::test]
+async fn a_server_of_another_protocol_is_told_as_such() {
+    struct Game;
+
+    impl GymnasiumServer for Game {
+        const CLASS: &'static str = "GameEnv";
+        type Metadata = Empty;
+        type State = u32;
+
+        async fn step(&self, _: Session<u32>, _: NeMoGymResponse, _: Empty) -> Result<Step> {
+            Ok(Step::reward(1.0).terminated())
+        }
+    }
+
+    let router = GymnasiumApp::new(Game).settings(Settings::new("game")).into_router().unwrap();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let server = tokio::spawn(async move { axum::serve(listener, router).await });
+    let report = check_resources_session_contract(&url, &seed(), &options()).await;
+    assert_eq!(wrong(&report), [format!("{LIFE}: seed")], "once");
+    let text = report.to_string();
+    assert!(text.contains("A Gymnasium server (POST /reset and /step) has another"), "{text}");
+    assert!(text.contains("there is no POST /seed_session"), "{text}");
+    server.abort();
 }
