@@ -13,7 +13,7 @@ run: ## gateway and four counter workers on 127.0.0.1:8000, one episode to look 
 test: ## every test, real NeMo Gym and OpenEnv servers among them, 40 episodes a suite (GYM_PEERS_VENV, OPEN_ENVS_VENV, GYM_E2E_EPISODES)
 	@bash scripts/test.sh
 
-e2e: ## real NeMo Gym servers only: 200 episodes a suite, 32 at a time, with and without observability
+e2e: ## real NeMo Gym, ORS and MCP servers only: 200 episodes or sessions a suite, with and without observability
 	@bash scripts/e2e.sh
 
 lint: ## format, clippy, docs, licences, bans, sources; advisories where their database can be reached

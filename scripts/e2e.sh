@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The end-to-end tests against the real NeMo Gym at full size: GYM_E2E_EPISODES (200) episodes a suite,
-# GYM_E2E_CONCURRENCY (32) at a time, each suite without and with observability's path prefix; and the kill tests.
+# The end-to-end tests against the real peers at full size: GYM_E2E_EPISODES (200) episodes or sessions a suite; of NeMo
+# Gym's GYM_E2E_CONCURRENCY (32) at a time, each suite without and with observability's path prefix; and the kill tests.
 # Unlike `make test` this fails where the real peers cannot be had: it has nothing else to show.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"

@@ -110,7 +110,8 @@ impl Kind {
         match self {
             Kind::Resources => protocol.session_routes(),
             Kind::Agent => &["/v1/agent_sessions", "/v1/agent_sessions/close"],
-            Kind::Environment | Kind::Model | Kind::OpenEnv | Kind::Ors | Kind::Mcp | Kind::Generic => &[],
+            Kind::Ors => &["/create", "/delete", "/delete_session"],
+            Kind::Environment | Kind::Model | Kind::OpenEnv | Kind::Mcp | Kind::Generic => &[],
         }
     }
 }

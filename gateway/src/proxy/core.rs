@@ -226,7 +226,7 @@ async fn handle(client: Rc<Client>, request: Request<Incoming>) -> Result<Respon
         Err(refusal) => refusal,
     };
     let whole = !requests.are_cut() && body.discard().await;
-    let (parts, own) = refusal.reply(is_http1 && !whole).into_parts();
+    let (parts, own) = refusal.reply(server.config.kind, is_http1 && !whole).into_parts();
     account.refused(&refusal);
     Ok(Response::from_parts(parts, ReplyBody::own(own, account)))
 }

@@ -83,7 +83,8 @@ impl<'a> Dispatcher<'a> {
                 Dispatch::NoWorker => return Ok(None),
                 Dispatch::To(ticket) => match server.workers.get(ticket.worker) {
                     Some(worker) => {
-                        let counts = !self.route.is_endless() || named.session.is_some();
+                        let counts =
+                            self.route.counts() && (!self.route.is_endless() || named.session.is_some());
                         return Ok(Some(Settlement::new(&core.shared, server, worker, ticket, counts)));
                     }
                     // It left between the choice and now; the table is told of it before anyone else is.

@@ -17,6 +17,7 @@ use super::{
     dispatch::Dispatcher,
     forward::{self, Failure},
     headers::{self, Head, Peer},
+    last_words::LastWords,
     observe::Account,
     pool::Connection,
     reply::{ReplyBody, WorkerReply},
@@ -88,10 +89,11 @@ impl Exchange<'_> {
         };
         self.body.release();
         let upgrade = upgrade.filter(|_| head.is_upgrade());
-        self.answer(response, connection, settlement, Asked { is_head, upgrade })
+        let call = naming.as_deref().and_then(|body| self.server.rule.call_id(route, body));
+        self.answer(response, connection, settlement, Asked { is_head, upgrade, call })
     }
 
-    /// The whole body, on the routes whose body names the session.
+    /// The whole body, on the routes whose body the rule reads.
     async fn naming_body(&self) -> Result<Option<Bytes>, Refusal> {
         if !self.server.rule.reads_body(self.route) {
             return Ok(None);
@@ -162,6 +164,13 @@ impl Exchange<'_> {
         let unix = super::Clock::unix;
         let reply = self.server.rule.read_reply(self.route, parts.status, &parts.headers, unix);
         let effects = settlement.reply(&reply);
+        if effects.clashes {
+            return Err(Refusal::WorkerError(format!(
+                "worker {} began a session under an ID that another worker has given out: IDs must differ between \
+                 workers, or the server have one (num_workers: 1)",
+                settlement.worker().id
+            )));
+        }
         self.server.check_cookie(&parts.headers, reply.cookie.is_some());
         let ends_with_connection = ends_with_connection(asked.is_head, &parts, &incoming);
         headers::clean_reply(parts.status, &mut parts.headers);
@@ -179,12 +188,19 @@ impl Exchange<'_> {
         // OpenEnv closes after a 500 without saying so; a 5xx is rare enough for a new connection.
         let reuse = !parts.status.is_server_error() && !ends_with_connection;
         let reply = WorkerReply {
+            last_words: LastWords::of(asked.call, &parts.headers),
             incoming,
             settlement: Some(settlement),
             watch: self.server.rule.watches_reply(self.route).then(StepWatch::default),
             back: reuse.then(|| (self.core.pool.clone(), self.server.index, connection)),
             ends_with_connection,
             exit_news: None,
+            broken: None,
+            is_over: false,
+            stop: self
+                .route
+                .is_endless()
+                .then(|| Box::pin(self.core.shared.stop.begun.clone().cancelled_owned())),
         };
         Ok(Response::from_parts(parts, ReplyBody::worker(reply, account)))
     }
@@ -195,6 +211,8 @@ struct Asked {
     is_head: bool,
     /// The client's side of the upgrade that it asked for.
     upgrade: Option<OnUpgrade>,
+    /// The ID of an MCP request, as JSON.
+    call: Option<String>,
 }
 
 /// A body with neither length nor chunks ends where its connection does.

@@ -14,6 +14,7 @@ mod exchange;
 mod forward;
 mod front;
 mod headers;
+mod last_words;
 mod observe;
 mod pick;
 mod places;

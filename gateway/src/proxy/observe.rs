@@ -117,7 +117,7 @@ impl Account {
     }
 
     pub(super) fn refused(&self, refusal: &super::Refusal) {
-        self.answered(refusal.status());
+        self.answered(refusal.status(self.server.config.kind));
         self.core.shared.metrics.refused(&self.server.config.name, refusal.code());
         tracing::debug!(
             server = self.server.config.name,

@@ -10,7 +10,7 @@ thread_local! {
 }
 
 /// The ready worker with the fewest claimed and open sessions, then the fewest requests in flight (or by the
-/// latter alone); equals take turns. `None` if all of `ready` are `excluded`.
+/// latter alone, or both together); equals take turns. `None` if all of `ready` are `excluded`.
 pub(super) fn pick(
     ready: &[Arc<Worker>],
     excluded: &[WorkerId],
@@ -30,12 +30,10 @@ pub(super) fn pick(
         .iter()
         .chain(before)
         .filter(|worker| !excluded.contains(&worker.id))
-        .min_by_key(|worker| {
-            let owned = match by {
-                By::Sessions => sessions(worker.id),
-                By::InFlight => 0,
-            };
-            (owned, worker.in_flight())
+        .min_by_key(|worker| match by {
+            By::Sessions => (sessions(worker.id), worker.in_flight()),
+            By::InFlight => (worker.in_flight(), 0),
+            By::Both => (sessions(worker.id) + worker.in_flight(), 0),
         })
         .map(|worker| worker.id)
 }
@@ -63,6 +61,8 @@ mod tests {
         for _ in 0..4 {
             assert_eq!(slot(pick(&ready, &[], By::Sessions, sessions)), Some(1));
             assert_eq!(slot(pick(&ready, &[], By::InFlight, sessions)), Some(2));
+            let sessions = |worker: WorkerId| [0, 1, 1][usize::from(worker.slot)];
+            assert_eq!(slot(pick(&ready, &[], By::Both, sessions)), Some(2));
         }
     }
 

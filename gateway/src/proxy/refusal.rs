@@ -7,7 +7,7 @@ use http::{
     header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER},
 };
 
-use crate::session;
+use crate::{config::Kind, session};
 
 /// Why the gateway answers a request itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,17 +49,26 @@ pub const CODES: &[CodeDoc] = &[
     (400, "bad_request", "the request's body broke off or is no body, or it is a `CONNECT`"),
     (409, "session_mismatch", "cookie and body name different sessions"),
     (409, "session_closed", "a seed whose session was closed, within the close-retry window"),
-    (410, "session_lost", "the worker that held the session is gone, or the session was idle for too long"),
+    (
+        410,
+        "session_lost",
+        "the worker that held the session is gone, or the session was idle for too long (`mcp_servers`: 404)",
+    ),
     (
         413,
         "body_too_large",
         "the body of a naming route is over `max_naming_body_bytes` or `max_buffered_bytes`",
     ),
-    (422, "invalid_session_id", "a session ID is null, empty, over 256 bytes, or not a string"),
+    (
+        422,
+        "invalid_session_id",
+        "a session ID is null, empty, over 256 bytes (in a header of its own: over 4096), or not a string",
+    ),
     (
         502,
         "worker_error",
-        "a living worker broke the connection or spoke nonsense, or one died under a request without a session",
+        "a living worker broke the connection or spoke nonsense, or one died under a request without a session; an MCP \
+         server whose workers give out the same session ID",
     ),
     (
         503,
@@ -74,9 +83,11 @@ impl Refusal {
     /// The client's body broke off, or is no body.
     pub const BROKEN_BODY: Self = Self::BadRequest("the request's body broke off, or its framing is wrong");
 
-    /// The HTTP status.
-    pub fn status(&self) -> StatusCode {
+    /// The HTTP status for a server of that kind. A lost MCP session is 404, at which that protocol's clients begin a
+    /// new one.
+    pub fn status(&self, kind: Kind) -> StatusCode {
         match self {
+            Self::Rule(session::Refusal::SessionLost(_)) if kind == Kind::Mcp => StatusCode::NOT_FOUND,
             Self::Rule(refusal) => refusal.status(),
             Self::BadRequest(_) => StatusCode::BAD_REQUEST,
             Self::BodyTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
@@ -123,15 +134,39 @@ impl Refusal {
         }
     }
 
-    /// The reply; `close` if the connection cannot carry another request.
-    pub(super) fn reply(&self, close: bool) -> Response<Bytes> {
-        let body = ErrorBody { detail: self.detail(), code: self.code().into() };
+    /// The body for a server of that kind: JSON in FastAPI's shape, of kind mcp a JSON-RPC error.
+    fn body(&self, kind: Kind) -> Vec<u8> {
+        if kind == Kind::Mcp {
+            return self.json_rpc("null");
+        }
         // A struct of two strings always serialises; an empty body would still carry the status.
-        let mut reply = Response::new(Bytes::from(serde_json::to_vec(&body).unwrap_or_default()));
-        *reply.status_mut() = self.status();
+        serde_json::to_vec(&self.told()).unwrap_or_default()
+    }
+
+    fn told(&self) -> ErrorBody {
+        ErrorBody { detail: self.detail(), code: self.code().into() }
+    }
+
+    /// A JSON-RPC error for the request of this ID (in JSON); where the request was not read, MCP lets a body be one
+    /// without beside an HTTP error.
+    pub(super) fn json_rpc(&self, request: &str) -> Vec<u8> {
+        // As the Python SDK's server has it for a session that it does not know.
+        let (code, message) = match self {
+            Self::Rule(session::Refusal::SessionLost(_)) => (-32600, "Session not found"),
+            Self::Rule(_) | Self::BadRequest(_) | Self::BodyTooLarge { .. } => (-32600, "Invalid request"),
+            _ => (-32603, "Internal error"),
+        };
+        let error = serde_json::json!({ "code": code, "message": message, "data": self.told() });
+        format!("{{\"jsonrpc\":\"2.0\",\"id\":{request},\"error\":{error}}}").into_bytes()
+    }
+
+    /// The reply for a server of that kind; `close` if the connection cannot carry another request.
+    pub(super) fn reply(&self, kind: Kind, close: bool) -> Response<Bytes> {
+        let mut reply = Response::new(Bytes::from(self.body(kind)));
+        *reply.status_mut() = self.status(kind);
         let headers = reply.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        if self.status() == StatusCode::SERVICE_UNAVAILABLE {
+        if self.status(kind) == StatusCode::SERVICE_UNAVAILABLE {
             headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
         }
         if close {
@@ -163,11 +198,35 @@ mod tests {
             Refusal::AtCapacity,
             Refusal::WorkerTimeout { limit: 1 },
         ] {
-            let documented = CODES
-                .iter()
-                .any(|(status, code, _)| *status == refusal.status().as_u16() && *code == refusal.code());
-            assert!(documented, "{refusal:?}");
-            assert_eq!(refusal.reply(false).headers().contains_key("retry-after"), refusal.status() == 503);
+            for kind in Kind::ALL {
+                let status = refusal.status(kind);
+                let is_documented =
+                    |(of, code, _): &CodeDoc| *of == status.as_u16() && *code == refusal.code();
+                assert!(CODES.iter().any(is_documented), "{refusal:?}");
+                let reply = refusal.reply(kind, false);
+                assert_eq!(reply.headers().contains_key("retry-after"), status == 503);
+            }
         }
+    }
+
+    #[test]
+    fn a_lost_session_is_said_in_the_kinds_own_form() {
+        let lost = Refusal::Rule(session::Refusal::SessionLost(session::SessionId::new("a").unwrap()));
+        let said = |kind| {
+            let reply = lost.reply(kind, false);
+            (reply.status().as_u16(), serde_json::from_slice::<serde_json::Value>(reply.body()).unwrap())
+        };
+        let (status, body) = said(Kind::Ors);
+        assert_eq!((status, body["code"].as_str()), (410, Some("session_lost")));
+        let (status, error) = said(Kind::Mcp);
+        assert_eq!(
+            (status, error["jsonrpc"].as_str(), &error["id"]),
+            (404, Some("2.0"), &serde_json::Value::Null)
+        );
+        assert_eq!(
+            (&error["error"]["code"], &error["error"]["message"]),
+            (&(-32600).into(), &"Session not found".into())
+        );
+        assert_eq!(error["error"]["data"], body);
     }
 }

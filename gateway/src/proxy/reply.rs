@@ -12,9 +12,11 @@ use std::{
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
+use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use super::{
-    forward,
+    Refusal, forward,
+    last_words::LastWords,
     observe::Account,
     pool::{Connection, Pool},
     settle::Settlement,
@@ -70,6 +72,14 @@ pub(super) struct WorkerReply {
     /// The body ends where the connection does, so that its end may be the worker's.
     pub(super) ends_with_connection: bool,
     pub(super) exit_news: Option<Pin<Box<dyn Future<Output = bool>>>>,
+    /// The gateway has ended it.
+    pub(super) is_over: bool,
+    /// Why the transfer broke off, while it is not known whether the worker has exited.
+    pub(super) broken: Option<String>,
+    /// How the gateway ends the stream if the worker has exited.
+    pub(super) last_words: Option<LastWords>,
+    /// Of a stream without an end: the gateway's stop, at which it ends. Nobody could wait for it.
+    pub(super) stop: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
 }
 
 impl fmt::Debug for WorkerReply {
@@ -95,11 +105,22 @@ impl WorkerReply {
         account: &Account,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, CutOff>>> {
+        if self.is_over {
+            return Poll::Ready(None);
+        }
         if self.exit_news.is_some() {
             return self.poll_end(account, cx);
         }
+        if self.stop.as_mut().is_some_and(|stop| stop.as_mut().poll(cx).is_ready()) {
+            (self.back, self.is_over) = (None, true);
+            self.settle(account);
+            return Poll::Ready(None);
+        }
         match ready!(Pin::new(&mut self.incoming).poll_frame(cx)) {
             Some(Ok(frame)) => {
+                if let (Some(words), Some(bytes)) = (&mut self.last_words, frame.data_ref()) {
+                    words.follow(bytes);
+                }
                 if let (Some(watch), Some(bytes)) = (&mut self.watch, frame.data_ref()) {
                     watch.feed(bytes);
                     if watch.is_over() {
@@ -116,7 +137,11 @@ impl WorkerReply {
             }
             Some(Err(error)) => {
                 tracing::warn!(%error, "a worker's reply broke off");
-                Poll::Ready(Some(Err(CutOff(error.to_string()))))
+                if self.last_words.is_none() {
+                    return Poll::Ready(Some(Err(CutOff(error.to_string()))));
+                }
+                self.broken = Some(error.to_string());
+                self.poll_end(account, cx)
             }
             None if self.ends_with_connection => self.poll_end(account, cx),
             None => {
@@ -126,7 +151,7 @@ impl WorkerReply {
         }
     }
 
-    /// Whether the end of the connection was the end of the worker.
+    /// Whether the end of the connection, or a break, was the end of the worker.
     fn poll_end(
         &mut self,
         account: &Account,
@@ -139,11 +164,25 @@ impl WorkerReply {
         let exited = ready!(news.as_mut().poll(cx));
         self.exit_news = None;
         self.ends_with_connection = false;
-        if exited {
-            return Poll::Ready(Some(Err(CutOff("the worker exited".into()))));
+        match (exited, self.broken.take()) {
+            (true, _) => Poll::Ready(Some(self.say_last_words(account))),
+            (false, Some(error)) => Poll::Ready(Some(Err(CutOff(error)))),
+            (false, None) => {
+                self.settle(account);
+                Poll::Ready(None)
+            }
         }
+    }
+
+    /// What comes last of a reply whose worker has exited.
+    fn say_last_words(&mut self, account: &Account) -> Result<Frame<Bytes>, CutOff> {
+        let lost = self.settlement.as_ref().and_then(Settlement::refusal_after_exit).map(Refusal::from);
+        let (Some(words), Some(lost)) = (self.last_words.take(), lost) else {
+            return Err(CutOff("the worker exited".into()));
+        };
+        (self.back, self.is_over) = (None, true);
         self.settle(account);
-        Poll::Ready(None)
+        Ok(Frame::data(words.say(&lost)))
     }
 }
 

@@ -12,10 +12,14 @@ pub type Millis = u64;
 /// The longest session ID, in bytes.
 pub const MAX_ID_BYTES: usize = 256;
 
+/// The longest session ID that comes in a header of its own, in bytes. MCP servers choose their IDs and may take a
+/// signed token for one, of which their clients cannot make a shorter one.
+pub const MAX_HEADER_ID_BYTES: usize = 4096;
+
 /// The longest ID that needs no heap block of its own: what makes [`SessionId`] 40 bytes. A UUID's text has 36.
 const INLINE_BYTES: usize = 38;
 
-/// A session's ID: 1 to [`MAX_ID_BYTES`] bytes of UTF-8. Cheap to clone.
+/// A session's ID: 1 to [`MAX_ID_BYTES`] bytes of UTF-8, or what a header holds. Cheap to clone.
 ///
 /// One of up to 38 bytes lies where the value lies: among a million sessions each block of memory that a lookup has
 /// to follow a pointer to is a cache miss.
@@ -37,6 +41,21 @@ impl SessionId {
     /// Takes a text as an ID; `None` if it is empty or longer than [`MAX_ID_BYTES`].
     pub fn new(text: &str) -> Option<Self> {
         (1..=MAX_ID_BYTES).contains(&text.len()).then(|| Self(Text::new(text)))
+    }
+
+    /// Takes a header's value as an ID, each byte for a character (as Starlette does) and without white space around
+    /// it; `None` if nothing is left.
+    pub(super) fn from_header(value: &[u8]) -> Option<Self> {
+        let decoded: String;
+        let text = match std::str::from_utf8(value) {
+            Ok(text) if text.is_ascii() => text,
+            _ => {
+                decoded = value.iter().copied().map(char::from).collect();
+                &decoded
+            }
+        };
+        let text = text.trim();
+        (!text.is_empty()).then(|| Self(Text::new(text)))
     }
 
     /// A new random ID, a UUID v4 as NeMo Gym's own are.

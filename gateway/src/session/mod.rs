@@ -16,6 +16,7 @@
 mod cookies;
 mod counts;
 mod expiry;
+mod header;
 mod id;
 mod learned;
 mod losses;
@@ -38,7 +39,7 @@ mod ticket;
 mod tests;
 
 pub use counts::{Counts, SessionFilter, SessionInfo, WorkerCounts};
-pub use id::{MAX_ID_BYTES, Millis, SessionId};
+pub use id::{MAX_HEADER_ID_BYTES, MAX_ID_BYTES, Millis, SessionId};
 pub use learned::Learned;
 pub use named::{By, Named};
 pub use record::SessionState;

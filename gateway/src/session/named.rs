@@ -9,6 +9,9 @@ pub enum By {
     Sessions,
     /// Fewest requests in flight.
     InFlight,
+    /// Fewest sessions and requests in flight together: the request may begin a session, which counts only once its reply
+    /// names it. By sessions first, a worker that hangs would get all of them.
+    Both,
 }
 
 /// The session that a request names, if any, and where its ID came from.
@@ -26,7 +29,7 @@ pub struct Named {
     pub(super) can_add: bool,
     /// The ID is the body's.
     pub(super) by_body: bool,
-    /// Without a session: the reply's cookie may name one.
+    /// Without a session: the reply may name one, by its cookie or header.
     pub(super) adopts: bool,
     pub(super) by: By,
 }

@@ -1,4 +1,4 @@
-//! The session ID in a naming route's body.
+//! The session ID in a naming route's body, and the request's in a JSON-RPC message.
 //!
 //! A worker reads the body with Python's `json`, which takes `NaN`, half surrogate pairs and nesting of any usual
 //! depth, and lets the last duplicate of a key count. So values that are not asked for are stepped over by their
@@ -29,6 +29,15 @@ pub(super) fn body_id(body: &[u8], field: &str) -> Result<Option<SessionId>, Ref
         Ok(JsonValue::Null) => Err(invalid("null")),
         Ok(_) => Err(invalid("of another type")),
         Err(_) => Err(invalid("not readable as Unicode text, or nested too deeply")),
+    }
+}
+
+/// The `id` of a JSON-RPC message as it is written, if it is text or a number.
+pub(super) fn call_id(body: &[u8]) -> Option<String> {
+    let value = Scan { body, at: 0 }.find("id")?;
+    match Jiter::new(value).next_value().ok()? {
+        JsonValue::Str(_) | JsonValue::Int(_) | JsonValue::Float(_) => String::from_utf8(value.to_vec()).ok(),
+        _ => None,
     }
 }
 

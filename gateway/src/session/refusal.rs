@@ -20,7 +20,7 @@ pub enum Refusal {
     SessionClosed(SessionId),
     /// The session's owner is no longer running, and its state with it.
     SessionLost(SessionId),
-    /// The body has a session ID that cannot be one. The text says which field and what is wrong with it.
+    /// The body or the kind's header has a session ID that cannot be one. The text says where and what is wrong with it.
     InvalidSessionId(String),
 }
 
@@ -61,7 +61,7 @@ impl fmt::Display for Refusal {
             Self::SessionLost(id) => write!(
                 f,
                 "Session {id} is lost: the worker that held its state is no longer running, or gave it up after long idleness. \
-                 Start a new one, without this session's cookie."
+                 Start a new one, without this session's cookie or ID."
             ),
             Self::InvalidSessionId(what) => f.write_str(what),
         }

@@ -36,7 +36,7 @@ impl Says {
 pub struct Reply {
     /// Its status.
     pub status: StatusCode,
-    /// The ID in its session cookie, if it sets one that can be read.
+    /// The ID in its session cookie, if it sets one that can be read; of kind mcp the one in its `Mcp-Session-Id`.
     pub cookie: Option<SessionId>,
     /// Whether it sets the session cookie, with whatever in it.
     pub sets_cookie: bool,
@@ -45,7 +45,8 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// 404 and 405: the worker has no such route, so the request had no session.
+    /// 404 and 405: the worker has no such route, so the request had no session. (ORS and MCP servers answer 404 for a
+    /// session that they do not know.)
     pub(super) fn is_no_route(&self) -> bool {
         matches!(self.status, StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED)
     }
@@ -58,4 +59,7 @@ pub struct HeadEffects {
     pub add_cookie: Option<SessionId>,
     /// Drop the session cookie that the worker sets.
     pub drop_cookie: bool,
+    /// The reply begins a session by an ID that another worker has given out: it must not reach the client, whose
+    /// requests would meet somebody else's session.
+    pub clashes: bool,
 }

@@ -19,8 +19,12 @@ pub enum RouteClass {
     CloseSession,
     /// `POST /close`.
     Close,
-    /// `/mcp` of a resources server.
+    /// `/mcp` of a resources server; any path of an MCP server, which may have its endpoint anywhere.
     Mcp,
+    /// `POST /create` of an ORS server.
+    Create,
+    /// `POST /delete` or `/delete_session` of an ORS server.
+    Delete,
     /// A route that has no session by its nature: health, documentation, statistics.
     SessionLess,
     /// Everything else.
@@ -29,7 +33,7 @@ pub enum RouteClass {
 
 impl RouteClass {
     /// All classes, in the order of the metrics.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Seed,
         Self::Reset,
         Self::Step,
@@ -37,6 +41,8 @@ impl RouteClass {
         Self::CloseSession,
         Self::Close,
         Self::Mcp,
+        Self::Create,
+        Self::Delete,
         Self::SessionLess,
         Self::Other,
     ];
@@ -51,6 +57,8 @@ impl RouteClass {
             Self::CloseSession => "close_session",
             Self::Close => "close",
             Self::Mcp => "mcp",
+            Self::Create => "create",
+            Self::Delete => "delete",
             Self::SessionLess => "session_less",
             Self::Other => "other",
         }
@@ -66,15 +74,17 @@ pub struct Route {
     pub(super) starts: bool,
     /// A 2xx reply ends the session (not `/verify`, which ends it only sometimes).
     pub(super) ends: bool,
+    /// Its body is a JSON-RPC message.
+    pub(super) calls: bool,
     /// A stream without an end, which may stay open while nothing happens.
     pub(super) endless: bool,
 }
 
 impl Route {
     const fn new(class: RouteClass) -> Self {
-        let starts = matches!(class, RouteClass::Seed | RouteClass::Reset);
-        let ends = matches!(class, RouteClass::CloseSession | RouteClass::Close);
-        Self { class, starts, ends, endless: false }
+        let starts = matches!(class, RouteClass::Seed | RouteClass::Reset | RouteClass::Create);
+        let ends = matches!(class, RouteClass::CloseSession | RouteClass::Close | RouteClass::Delete);
+        Self { class, starts, ends, calls: false, endless: false }
     }
 
     /// The same route, asked for with an upgrade (a WebSocket): a stream without an end.
@@ -88,7 +98,8 @@ impl Route {
         self.starts
     }
 
-    /// Whether the request may stay open for ever while nothing happens: `GET /mcp`, or after [`Route::upgraded`].
+    /// Whether the request may stay open for ever while nothing happens: a GET of class mcp, or after
+    /// [`Route::upgraded`].
     pub const fn is_endless(&self) -> bool {
         self.endless
     }
@@ -133,6 +144,10 @@ impl Routes {
             route.starts |= starts;
             route.ends |= ends;
         }
+        if self.kind == Kind::Mcp {
+            route.ends |= method == Method::DELETE;
+            route.calls = post;
+        }
         route.endless = route.class == RouteClass::Mcp && method == Method::GET;
         route
     }
@@ -142,6 +157,8 @@ impl Routes {
             Kind::Resources if path == "/mcp" || path == "/mcp/" => Some(RouteClass::Mcp),
             Kind::Resources if method == Method::POST => resources_post(self.protocol, path),
             Kind::Agent if method == Method::POST => agent_post(path),
+            Kind::Ors if method == Method::POST => ors_post(path),
+            Kind::Mcp => Some(RouteClass::Mcp),
             Kind::Generic => Some(RouteClass::Other),
             _ => None,
         };
@@ -166,6 +183,15 @@ fn agent_post(path: &str) -> Option<RouteClass> {
     match path {
         "/v1/agent_sessions" => Some(RouteClass::Seed),
         "/v1/agent_sessions/close" => Some(RouteClass::CloseSession),
+        _ => None,
+    }
+}
+
+/// A client ends a session with both of the last two; the second is what tells a hosting platform.
+fn ors_post(path: &str) -> Option<RouteClass> {
+    match path {
+        "/create" => Some(RouteClass::Create),
+        "/delete" | "/delete_session" => Some(RouteClass::Delete),
         _ => None,
     }
 }
@@ -227,8 +253,9 @@ mod tests {
     fn the_kinds_own_routes_are_those_with_a_class_of_their_own() {
         let paths = Kind::ALL.into_iter().flat_map(|kind| kind.session_routes(Protocol::Both));
         for path in paths.copied().chain(["/", "/health", "/increment", "/close/"]) {
-            for (kind, protocol) in Kind::ALL.into_iter().flat_map(|kind| Protocol::ALL.map(|it| (kind, it)))
-            {
+            // Any path of an MCP server is its own.
+            let kinds = Kind::ALL.into_iter().filter(|kind| *kind != Kind::Mcp);
+            for (kind, protocol) in kinds.flat_map(|kind| Protocol::ALL.map(|it| (kind, it))) {
                 let routes = Routes { kind, protocol, starts: Vec::new(), ends: Vec::new() };
                 let class = routes.read(&Method::POST, path).class;
                 let own = !matches!(class, RouteClass::Other | RouteClass::SessionLess);

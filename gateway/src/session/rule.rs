@@ -5,6 +5,7 @@ use http::{HeaderMap, Method, StatusCode};
 
 use super::{
     By, HeadEffects, Learned, Named, Refusal, Reply, Route, RouteClass, Says, SessionId, cookies,
+    header::SessionHeader,
     learned::{SessionCookie, body_field},
     naming,
     reply::X_GYM_SESSION,
@@ -22,6 +23,8 @@ pub struct Rule {
     routes: Routes,
     /// Whether requests name sessions at all.
     names_sessions: bool,
+    /// The header that names them; `None`: a cookie does, or nothing.
+    header: Option<SessionHeader>,
     /// Replaced as a whole when a probe teaches something new; read on every request.
     cookie: ArcSwapOption<SessionCookie>,
 }
@@ -30,9 +33,9 @@ pub struct Rule {
 pub(super) fn names_sessions(config: &ServerConfig) -> bool {
     config.settings.routes_sessions_to_owner
         && match config.kind {
-            Kind::Resources | Kind::Agent => true,
+            Kind::Resources | Kind::Agent | Kind::Ors | Kind::Mcp => true,
             Kind::Generic => config.settings.session_cookie.is_some(),
-            Kind::Environment | Kind::Model | Kind::OpenEnv | Kind::Ors | Kind::Mcp => false,
+            Kind::Environment | Kind::Model | Kind::OpenEnv => false,
         }
 }
 
@@ -42,6 +45,7 @@ impl Rule {
         Self {
             routes: Routes::new(config),
             names_sessions: names_sessions(config),
+            header: SessionHeader::of(config.kind),
             cookie: ArcSwapOption::from_pointee(SessionCookie::configured(config)),
             config: config.clone(),
         }
@@ -51,7 +55,7 @@ impl Rule {
     ///
     /// To be called for every generation that becomes ready, before requests go to it.
     pub fn learn(&self, probe: &HeaderMap, unix: u64) -> Learned {
-        if !self.names_sessions || self.config.kind == Kind::Generic {
+        if !self.names_sessions || self.header.is_some() || self.config.kind == Kind::Generic {
             return Learned::Nothing;
         }
         match SessionCookie::learned(&self.config, probe, unix) {
@@ -83,9 +87,14 @@ impl Rule {
         self.routes.read(method, path)
     }
 
-    /// Whether [`Rule::name`] needs the body.
+    /// Whether [`Rule::name`] or [`Rule::call_id`] needs the body.
     pub fn reads_body(&self, route: Route) -> bool {
-        self.names_sessions && route.is_naming()
+        self.names_sessions && (route.is_naming() || route.calls)
+    }
+
+    /// The ID of an MCP request, as JSON: what its answer is to carry. `None` for a notification, or a batch.
+    pub fn call_id(&self, route: Route, body: &[u8]) -> Option<String> {
+        if route.calls { naming::call_id(body) } else { None }
     }
 
     /// Whether the reply's body is to be fed to a [`super::StepWatch`].
@@ -99,7 +108,7 @@ impl Rule {
     /// of these kinds.
     ///
     /// # Errors
-    /// [`Refusal::InvalidSessionId`] if the body has an ID that cannot be one.
+    /// [`Refusal::InvalidSessionId`] if the body or the kind's header has an ID that cannot be one.
     pub fn name(
         &self,
         route: Route,
@@ -129,6 +138,9 @@ impl Rule {
     ) -> Result<Named, Refusal> {
         if !self.names_sessions {
             return Ok(Named::nothing(By::InFlight));
+        }
+        if let Some(header) = self.header {
+            return header.name(headers);
         }
         let in_body = match body {
             Some(body) if route.is_naming() => naming::body_id(body, body_field(self.config.kind))?,
@@ -204,6 +216,9 @@ impl Rule {
     ) -> Reply {
         if !self.names_sessions {
             return Reply { status, cookie: None, sets_cookie: false, says: None };
+        }
+        if let Some(header) = self.header {
+            return header.read_reply(status, headers);
         }
         let mut known = self.cookie.load();
         if known.is_none()

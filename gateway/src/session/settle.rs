@@ -8,6 +8,7 @@ use http::StatusCode;
 use super::{
     HeadEffects, Millis, Reply, Route, RouteClass, Says, SessionId, SessionState, SessionTable, Ticket,
     record::{Entry, Record},
+    table::UsedBy,
 };
 
 /// What a reply does to its session.
@@ -23,14 +24,15 @@ enum Change {
 }
 
 impl Change {
-    fn of(route: Route, reply: &Reply) -> Self {
+    /// `begins`: the reply named the session, and did so with its beginning.
+    fn of(route: Route, reply: &Reply, begins: bool) -> Self {
         if !reply.status.is_success() {
             return Self::Nothing;
         }
         match route.class {
             RouteClass::CloseSession => Self::End { fence: true },
             _ if route.ends || reply.says == Some(Says::Ended) => Self::End { fence: false },
-            _ if route.starts => Self::Open,
+            _ if route.starts || begins => Self::Open,
             RouteClass::Verify if reply.says != Some(Says::Open) => Self::EndUnlessSeededByBody,
             _ => Self::Nothing,
         }
@@ -59,24 +61,39 @@ impl SessionTable {
         }
         ticket.no_route = reply.is_no_route();
         if ticket.no_route || ticket.route.class == RouteClass::SessionLess {
-            return HeadEffects { add_cookie: None, drop_cookie: reply.sets_cookie };
+            return HeadEffects { drop_cookie: reply.sets_cookie, ..HeadEffects::default() };
+        }
+        let (mut begins, mut clashes) = (false, false);
+        if self.policy.replies_start && reply.cookie.is_some() && ticket.session != reply.cookie {
+            self.leave_for_another(ticket, now);
+            begins = true;
         }
         match (&ticket.session, &reply.cookie) {
-            (None, Some(cookie)) if ticket.adopts => self.adopt(ticket, cookie, now),
+            (None, Some(cookie)) if ticket.adopts => {
+                clashes = !self.adopt(ticket, cookie, now) && begins;
+            }
             (Some(first), Some(cookie)) if ticket.route.class != RouteClass::Mcp && first != cookie => {
                 self.add_alias(first, ticket, cookie, now);
             }
             _ => {}
         }
-        self.change(ticket, reply);
+        self.change(ticket, reply, begins);
         let add = ticket.route.starts && ticket.succeeded && ticket.can_add && !reply.sets_cookie;
-        HeadEffects { add_cookie: ticket.session.clone().filter(|_| add), drop_cookie: false }
+        HeadEffects { add_cookie: ticket.session.clone().filter(|_| add), drop_cookie: false, clashes }
+    }
+
+    /// The reply of a request that named a session begins another one: as if the request had named none.
+    fn leave_for_another(&self, ticket: &mut Ticket, now: Millis) {
+        if let Some(first) = ticket.session.take() {
+            self.leave(first, ticket, now, false);
+            ticket.unused = true;
+        }
     }
 
     /// Carries out what a reply does to its session's record.
-    fn change(&self, ticket: &mut Ticket, reply: &Reply) {
+    fn change(&self, ticket: &mut Ticket, reply: &Reply, begins: bool) {
         let Some(id) = &ticket.session else { return };
-        let change = Change::of(ticket.route, reply);
+        let change = Change::of(ticket.route, reply, begins);
         let uses = ticket.unused && self.uses(ticket, reply);
         if change == Change::Nothing && !uses {
             return;
@@ -89,15 +106,16 @@ impl SessionTable {
 
     /// Whether a reply shows that the worker has the session.
     fn uses(&self, ticket: &Ticket, reply: &Reply) -> bool {
-        match ticket.route.class {
-            RouteClass::Mcp => ticket.succeeded,
-            _ if self.policy.any_reply_uses => reply.status < StatusCode::INTERNAL_SERVER_ERROR,
-            _ => reply.sets_cookie,
+        match self.policy.used_by {
+            _ if ticket.route.class == RouteClass::Mcp => ticket.succeeded,
+            UsedBy::Cookie => reply.sets_cookie,
+            UsedBy::AnyBelow500 => reply.status < StatusCode::INTERNAL_SERVER_ERROR,
+            UsedBy::Success => ticket.succeeded,
         }
     }
 
-    /// Lets a request that named no session belong to the one in its reply's cookie.
-    fn adopt(&self, ticket: &mut Ticket, cookie: &SessionId, now: Millis) {
+    /// Lets a request that named no session belong to the one in its reply. Returns `false` if that is another worker's.
+    fn adopt(&self, ticket: &mut Ticket, cookie: &SessionId, now: Millis) -> bool {
         let mut first = self.first_id(cookie).unwrap_or_else(|| cookie.clone());
         if first != *cookie && !self.sessions.contains_key(&first) {
             // Left over from a session that has just been forgotten.
@@ -108,20 +126,24 @@ impl SessionTable {
         match self.sessions.entry(first.clone()) {
             MapEntry::Occupied(mut entry) => {
                 // Another worker's session by the same name cannot become this worker's.
-                let Entry::Session(record) = entry.get_mut() else { return };
-                if !record.is_owned_by(ticket.worker) || record.owner.has_exited() {
-                    return;
+                let Entry::Session(record) = entry.get_mut() else { return true };
+                if !record.is_owned_by(ticket.worker) {
+                    return false;
+                }
+                if record.owner.has_exited() {
+                    return true;
                 }
                 record.in_flight += u32::from(counted);
             }
-            MapEntry::Vacant(_) if self.losses.contains(&first, now) => return,
+            MapEntry::Vacant(_) if self.losses.contains(&first, now) => return true,
             MapEntry::Vacant(entry) => {
-                let Some(owner) = self.owners.living(ticket.worker) else { return };
+                let Some(owner) = self.owners.living(ticket.worker) else { return true };
                 self.insert_claim(entry, owner, now, counted);
             }
         }
         ticket.counted = counted;
         ticket.session = Some(first);
+        true
     }
 
     /// Makes the ID in a reply's cookie another ID of the request's session, if nothing else is known by it.
@@ -201,8 +223,12 @@ impl SessionTable {
     }
 
     /// Takes a ticket back. Returns whether the worker still owns the session.
-    fn close(&self, ticket: Ticket, now: Millis, used: bool) -> bool {
-        let Some(id) = ticket.session else { return false };
+    fn close(&self, mut ticket: Ticket, now: Millis, used: bool) -> bool {
+        ticket.session.take().is_some_and(|id| self.leave(id, &ticket, now, used))
+    }
+
+    /// Takes a request out of its session's record. Returns whether the worker still owns the session.
+    fn leave(&self, id: SessionId, ticket: &Ticket, now: Millis, used: bool) -> bool {
         let MapEntry::Occupied(mut entry) = self.sessions.entry(id) else { return false };
         let Entry::Session(record) = entry.get_mut() else { return false };
         if !record.is_owned_by(ticket.worker) {

@@ -38,10 +38,32 @@ pub struct SessionTable {
 #[derive(Debug)]
 pub(super) struct Policy {
     pub(super) names_sessions: bool,
-    /// Any reply below 500 uses the session: opaque cookies are often chosen by the client.
-    pub(super) any_reply_uses: bool,
+    pub(super) used_by: UsedBy,
+    /// A session that a reply names is open with it, and not just claimed.
+    pub(super) replies_start: bool,
     /// From the last use on, by state.
     lifetimes: [Millis; 3],
+}
+
+/// Which reply shows that the worker has the session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum UsedBy {
+    /// One that sets its cookie.
+    Cookie,
+    /// Any below 500: opaque cookies are often chosen by the client.
+    AnyBelow500,
+    /// A 2xx: servers whose sessions are named by a header refuse those that they do not know.
+    Success,
+}
+
+impl UsedBy {
+    fn of(kind: Kind) -> Self {
+        match kind {
+            Kind::Generic => Self::AnyBelow500,
+            Kind::Ors | Kind::Mcp => Self::Success,
+            Kind::Resources | Kind::Agent | Kind::Environment | Kind::Model | Kind::OpenEnv => Self::Cookie,
+        }
+    }
 }
 
 impl Policy {
@@ -52,7 +74,8 @@ impl Policy {
         let has_starts = config.kind != Kind::Generic || !settings.session_start_routes.is_empty();
         Self {
             names_sessions: names_sessions(config),
-            any_reply_uses: config.kind == Kind::Generic,
+            used_by: UsedBy::of(config.kind),
+            replies_start: config.kind == Kind::Mcp,
             lifetimes: [if has_starts { window } else { idle }, idle, window],
         }
     }
@@ -284,7 +307,8 @@ fn join(record: &mut Record, id: SessionId, named: &Named, route: Route) -> Resu
     }
     let mut ticket = Ticket::new(record.owner.id, named, route);
     ticket.counted = route.counts();
-    ticket.unused = !record.used && record.state() == SessionState::Claimed;
+    // A request that does not count may outlive the record, and meet another under the same ID.
+    ticket.unused = !ticket.counted || (!record.used && record.state() == SessionState::Claimed);
     record.in_flight += u32::from(ticket.counted);
     ticket.session = Some(id);
     Ok(Dispatch::To(ticket))

@@ -58,8 +58,8 @@ impl Ticket {
 }
 
 impl Route {
-    /// Whether a request of this route counts as in flight for the session that it names: all but `GET /mcp`.
-    pub(super) fn counts(&self) -> bool {
+    /// Whether a request of this route counts as in flight for the session that it names: all but a GET of class mcp.
+    pub fn counts(&self) -> bool {
         !(self.endless && self.class == RouteClass::Mcp)
     }
 }

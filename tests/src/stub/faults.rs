@@ -25,7 +25,7 @@
 //! | to the ordinary reply | |
 //! |---|---|
 //! | `gate=GATE` | first wait for the gate (reported as `waiting`, and `cancelled` if the client leaves) |
-//! | `status=N`, `header=NAME:VALUE`, `no-cookie` | `header` also goes with `sse`, `chunked` and `trailers` |
+//! | `status=N`, `header=NAME:VALUE`, `no-cookie` | `header` also goes with `sse`, `half-chunked`, `chunked` and `trailers` |
 //! | `500-close` | status 500, and close without having said so |
 //! | `say-close` | `Connection: close`, and close |
 
@@ -145,7 +145,8 @@ pub(super) async fn instead_of_reply<S: AsyncRead + AsyncWrite + Unpin>(
         "half-head" => wire.write(b"HTTP/1.1 200 OK\r\nContent-Le").await?,
         "half-body" => wire.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n0123456789").await?,
         "half-chunked" => {
-            wire.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n").await?
+            wire.write(&faults.chunked_head("")).await?;
+            wire.chunk(b"abc").await?;
         }
         "bad-length" => wire.write(b"HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\nabc").await?,
         "close" => {}

@@ -1,9 +1,10 @@
-//! The stub worker: the NeMo Gym resources protocol in miniature, with faults on demand.
+//! The stub worker: the NeMo Gym resources protocol in miniature (and ORS's and MCP's sessions), with faults on demand.
 //!
 //! It listens where `GYM_WORKER_SOCKET` or `PORT` (or `--socket`, `--port`) says. What a process does wrong is told by
 //! [`Options`]; what a reply does wrong by the request's `X-Fault` header (`faults`). What it sees goes to the test
 //! through `report`.
 
+mod by_header;
 mod connection;
 mod faults;
 mod options;

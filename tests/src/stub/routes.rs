@@ -12,7 +12,7 @@ use std::{
 use serde_json::{Value, json};
 
 use super::{
-    Behaviour, Stub,
+    Behaviour, Stub, by_header,
     faults::Faults,
     wire::{Body, Head, describe},
 };
@@ -21,7 +21,7 @@ use crate::harness::cookie::{self, Session};
 /// The sessions that this process has seen begin.
 #[derive(Debug, Default)]
 pub(super) struct State {
-    counters: Mutex<HashMap<String, i64>>,
+    pub(super) counters: Mutex<HashMap<String, i64>>,
 }
 
 /// A reply to be written.
@@ -49,7 +49,7 @@ impl Reply {
         self
     }
 
-    fn error(status: usize, detail: &str) -> Self {
+    pub(super) fn error(status: usize, detail: &str) -> Self {
         Self { status, ..Self::json(&json!({"detail": detail})) }
     }
 
@@ -101,6 +101,10 @@ fn session(stub: &Stub, head: &Head) -> Session {
 
 /// The reply of a worker that does as it should.
 pub(super) fn respond(stub: &Stub, head: &Head, body: &Body, faults: &Faults) -> Reply {
+    if let Some(mut reply) = by_header::respond(stub, head, body) {
+        reply.identify(stub);
+        return reply;
+    }
     let mut session = session(stub, head);
     if !session.contains_key("session_id") {
         session.insert("session_id".into(), uuid::Uuid::new_v4().to_string().into());

@@ -274,4 +274,9 @@ fn the_examples_in_deploy_load() {
     let gym = load("deploy/nemo_gym.yaml", include_str!("../../../../deploy/nemo_gym.yaml"));
     assert_eq!((gym.servers.len(), gym.servers[0].listen.address.port()), (1, 8000));
     assert_eq!(gym.left_to_gym, ["math_with_code_simple_agent"]);
+    let ors = load("deploy/ors.yaml", include_str!("../../../../deploy/ors.yaml"));
+    assert_eq!((ors.servers[0].kind, ors.servers[0].num_workers), (Kind::Ors, 4));
+    assert_eq!(ors.servers[0].settings, ServerSettings::of(Kind::Ors), "it says what the defaults are");
+    let mcp = load("deploy/mcp.yaml", include_str!("../../../../deploy/mcp.yaml"));
+    assert_eq!((mcp.servers[0].kind, mcp.servers[0].num_workers), (Kind::Mcp, 4));
 }

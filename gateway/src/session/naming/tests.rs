@@ -161,3 +161,21 @@ proptest::proptest! {
         let _ = body_id(&body, "x");
     }
 }
+
+#[test]
+fn the_id_of_a_message_is_taken_as_it_is_written() {
+    let rows = [
+        (r#"{"method": "tools/call", "params": {"id": 1}, "jsonrpc": "2.0", "id": 7}"#, Some("7")),
+        (r#"{"id": "a\"\u00e9", "method": "x"}"#, Some(r#""a\"\u00e9""#)),
+        (r#"{"id": 1.5}"#, Some("1.5")),
+        (r#"{"method": "notifications/initialized"}"#, None),
+        (r#"{"id": null}"#, None),
+        (r#"{"id": [1]}"#, None),
+        (r#"[{"id": 1}]"#, None),
+        (r#"{"id": NaN}"#, None),
+        ("", None),
+    ];
+    for (body, expected) in rows {
+        assert_eq!(super::call_id(body.as_bytes()).as_deref(), expected, "{body}");
+    }
+}

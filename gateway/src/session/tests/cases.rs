@@ -4,7 +4,7 @@ use http::{HeaderMap, Method};
 
 use super::super::{By, Named, Refusal, RouteClass, Rule};
 use super::{COOKIE, UNIX, config, headers, signed, token, value};
-use crate::config::Kind::{self, Agent, Environment, Generic, Model, Resources};
+use crate::config::Kind::{self, Agent, Environment, Generic, Mcp, Model, Ors, Resources};
 
 /// What a request names.
 #[derive(Debug, PartialEq)]
@@ -62,7 +62,7 @@ fn names(named: &Named) -> Names {
     let leak = |id: &super::super::SessionId| &*Box::leak(id.as_str().to_owned().into_boxed_str());
     match (&named.session, &named.cookie, named.is_minted()) {
         (None, None, false) if named.adopts => {
-            assert_eq!(named.by, By::Sessions);
+            assert!(named.by != By::InFlight);
             Names::None
         }
         (None, None, false) => {

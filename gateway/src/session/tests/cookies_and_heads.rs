@@ -185,11 +185,15 @@ fn carries_out_effects() {
     assert_eq!(head, expected);
 
     let mut head = before();
-    rule.apply(&HeadEffects { drop_cookie: true, add_cookie: None }, &mut head, || UNIX);
+    rule.apply(&HeadEffects { drop_cookie: true, add_cookie: None, clashes: false }, &mut head, || UNIX);
     assert_eq!(head.get_all(SET_COOKIE).iter().collect::<Vec<_>>(), ["a=1"]);
 
     let mut head = HeaderMap::new();
-    rule.apply(&HeadEffects { drop_cookie: false, add_cookie: Some(id("a")) }, &mut head, || UNIX);
+    rule.apply(
+        &HeadEffects { drop_cookie: false, add_cookie: Some(id("a")), clashes: false },
+        &mut head,
+        || UNIX,
+    );
     assert_eq!(
         rule.read_reply(rule.route(&Method::GET, "/x"), StatusCode::OK, &head, || UNIX).cookie,
         Some(id("a"))
@@ -207,7 +211,11 @@ fn a_switched_off_server_leaves_heads_alone_but_for_what_is_the_gateways() {
     head.insert("x", HeaderValue::from_static("y"));
     let before = head.clone();
     head.insert("x-gym-session", HeaderValue::from_static("open"));
-    rule.apply(&HeadEffects { drop_cookie: true, add_cookie: Some(id("a")) }, &mut head, || UNIX);
+    rule.apply(
+        &HeadEffects { drop_cookie: true, add_cookie: Some(id("a")), clashes: false },
+        &mut head,
+        || UNIX,
+    );
     assert_eq!(head, before);
 }
 

@@ -5,6 +5,7 @@ mod cases;
 mod cookies_and_heads;
 mod counting;
 mod exits_and_time;
+mod header_histories;
 mod histories;
 
 mod model;
@@ -45,12 +46,12 @@ pub(super) fn config(kind: Kind) -> ServerConfig {
             env: Default::default(),
             server_config: serde_json::Value::Null,
         },
-        settings: settings(),
+        settings: settings(kind),
     }
 }
 
-fn settings() -> ServerSettings {
-    ServerSettings { session_cookie: Some(COOKIE.into()), ..ServerSettings::default() }
+fn settings(kind: Kind) -> ServerSettings {
+    ServerSettings { session_cookie: Some(COOKIE.into()), ..ServerSettings::of(kind) }
 }
 
 /// A cookie value with this JSON, signed with this secret.

@@ -1,48 +1,24 @@
 //! Random histories against a simple model: one map, no timers, no shards.
 
 mod ops;
+mod parts;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use http::{Method, StatusCode};
 use proptest::{collection::vec, prelude::*, sample::select};
 
-use super::super::{
-    By, Dispatch, Named, Reply, Route, RouteClass, Rule, Says, SessionState, SessionTable, Ticket,
-};
+use super::super::{By, Dispatch, Named, Reply, RouteClass, Rule, Says, SessionState, SessionTable};
 use super::{config, id};
 use crate::{
     config::{Kind, Protocol},
     worker_id::WorkerId,
 };
-use ops::{IDLE, NAMES, Op, RETENTION, ROUTES, STATUSES, WINDOW, class, op};
-
-/// A session, as design and table of events have it.
-#[derive(Clone, Debug)]
-struct Modelled {
-    owner: WorkerId,
-    state: SessionState,
-    fenced: bool,
-    used: bool,
-    by_body: bool,
-    by_reset: bool,
-    in_flight: u32,
-    last: u64,
-}
-
-struct Sent {
-    ticket: Ticket,
-    route: Route,
-    /// By the model.
-    session: Option<&'static str>,
-    worker: WorkerId,
-    by_body: bool,
-    no_route: bool,
-    succeeded: bool,
-    answered: bool,
-}
+use ops::{NAMES, Op, RETENTION, STATUSES, WINDOW, class, idle, op, routes};
+use parts::{Modelled, Place, Sent};
 
 struct World {
+    kind: Kind,
     protocol: Protocol,
     rule: Rule,
     table: SessionTable,
@@ -62,10 +38,11 @@ const FORGOTTEN: usize = 2;
 const WITHDRAWN: usize = 3;
 
 impl World {
-    fn new(protocol: Protocol) -> Self {
-        let mut config = config(Kind::Resources);
+    fn new(kind: Kind, protocol: Protocol) -> Self {
+        let mut config = config(kind);
         config.settings.protocol = Some(protocol);
         Self {
+            kind,
             protocol,
             rule: Rule::new(&config),
             table: SessionTable::new(&config),
@@ -81,7 +58,10 @@ impl World {
 
     fn step(&mut self, op: Op) {
         match op {
-            Op::Send { name, route } => self.send(name.map(|name| NAMES[name]), ROUTES[route]),
+            Op::Send { name, route } => {
+                let routes = routes(self.kind);
+                self.send(name.map(|name| NAMES[name]), routes[route % routes.len()]);
+            }
             Op::Answer { which, status, cookie, says } => {
                 self.answer(which, STATUSES[status], cookie.map(|name| NAMES[name]), says);
             }
@@ -103,17 +83,22 @@ impl World {
         self.model.values().filter(counts).count()
     }
 
-    fn send(&mut self, name: Option<&'static str>, path: &str) {
-        let route = self.rule.route(&Method::POST, path);
-        assert_eq!(route.class, class(self.protocol, path), "{path}");
+    fn send(&mut self, name: Option<&'static str>, request: &str) {
+        let (method, path) = request.split_once(' ').unwrap();
+        let route = self.rule.route(&method.parse::<Method>().unwrap(), path);
+        if self.kind == Kind::Resources {
+            assert_eq!(route.class, class(self.protocol, path), "{path}");
+        }
         let by_body = route.is_naming() && name.is_some();
         let named = Named {
             session: name.map(id),
             by_body,
-            can_add: true,
-            adopts: route.class != RouteClass::SessionLess,
+            can_add: self.kind == Kind::Resources,
+            adopts: self.kind != Kind::Ors && route.class != RouteClass::SessionLess,
             ..Named::nothing(By::Sessions)
         };
+        // Event streams of MCP do not.
+        let counted = method != "GET";
         let ready = [0, 1].map(|slot| WorkerId { slot, generation: self.ready[slot as usize] });
         let best = |load: &dyn Fn(WorkerId) -> usize| {
             ready.into_iter().min_by_key(|worker| (load(*worker), worker.slot))
@@ -144,10 +129,11 @@ impl World {
         let worker = ticket.worker;
         let session = name.filter(|_| !session_less);
         if let Some(name) = session {
-            self.claim(name, worker);
+            self.claim(name, worker, counted);
         }
         self.sent.push(Sent {
             ticket,
+            counted,
             route,
             session,
             worker,
@@ -158,7 +144,7 @@ impl World {
         });
     }
 
-    fn claim(&mut self, name: &'static str, owner: WorkerId) {
+    fn claim(&mut self, name: &'static str, owner: WorkerId, counted: bool) {
         let new = Modelled {
             owner,
             state: SessionState::Claimed,
@@ -169,7 +155,7 @@ impl World {
             in_flight: 0,
             last: self.now,
         };
-        self.model.entry(name).or_insert(new).in_flight += 1;
+        self.model.entry(name).or_insert(new).in_flight += u32::from(counted);
     }
 
     fn answer(&mut self, which: usize, status: StatusCode, cookie: Option<&'static str>, says: Option<Says>) {
@@ -178,40 +164,62 @@ impl World {
             return;
         }
         // A server that sets no other cookie than the session's: aliases have tests of their own.
-        let cookie =
-            if self.sent[which].session.is_some() { cookie.and(self.sent[which].session) } else { cookie };
-        let reply = Reply { status, cookie: cookie.map(id), sets_cookie: cookie.is_some(), says };
+        let own = self.sent[which].session.filter(|_| self.kind != Kind::Mcp);
+        let cookie = if own.is_some() { cookie.and(own) } else { cookie };
+        let sets_cookie = self.kind == Kind::Resources && cookie.is_some();
+        let cookie = match self.kind {
+            Kind::Ors => None,
+            Kind::Mcp => cookie.filter(|_| status.is_success()),
+            _ => cookie,
+        };
+        let reply = Reply { status, cookie: cookie.map(id), sets_cookie, says };
         let effects = self.table.reply(&mut self.sent[which].ticket, &reply, self.now);
         let (route, worker) = (self.sent[which].route, self.sent[which].worker);
         let session_less = route.class == RouteClass::SessionLess || status == StatusCode::NOT_FOUND;
         let sent = &mut self.sent[which];
         (sent.answered, sent.no_route, sent.succeeded) =
             (true, status == StatusCode::NOT_FOUND, status.is_success());
-        assert_eq!(effects.drop_cookie, session_less && cookie.is_some());
+        assert_eq!(effects.drop_cookie, session_less && sets_cookie);
         if session_less {
-            return;
+            return assert!(!effects.clashes);
         }
+        let named = sent.session;
+        let begins = self.kind == Kind::Mcp && cookie.is_some() && named != cookie;
+        if begins && named.is_some() {
+            self.leave(self.sent[which].place(), true, false);
+            self.sent[which].session = None;
+        }
+        let of_another = |known: &Modelled| known.owner != worker;
+        assert_eq!(
+            effects.clashes,
+            begins && cookie.and_then(|name| self.model.get(name)).is_some_and(of_another)
+        );
+        let sent = &mut self.sent[which];
         if sent.session.is_none()
             && let Some(name) = cookie
             && !self.dead.contains(&worker)
             && self.model.get(name).map_or(!self.is_lost(name), |known| known.owner == worker)
         {
             self.sent[which].session = Some(name);
-            self.claim(name, worker);
+            let counted = self.sent[which].counted;
+            self.claim(name, worker, counted);
         }
         let by_body = self.sent[which].by_body;
-        let (session, ok) = (self.sent[which].session, status.is_success());
+        let (session, ok, kind) = (self.sent[which].session, status.is_success(), self.kind);
         assert_eq!(
             effects.add_cookie.map(|id| id.to_string()),
-            session.filter(|_| ok && route.starts && cookie.is_none()).map(str::to_owned)
+            session
+                .filter(|_| ok && route.starts && cookie.is_none() && kind == Kind::Resources)
+                .map(str::to_owned)
         );
         let Some(known) = self.owned(session, worker) else { return };
-        known.used |= cookie.is_some();
+        known.used |= if kind == Kind::Resources { cookie.is_some() } else { ok };
         if !ok {
             return;
         }
         let ends = match route.class {
-            RouteClass::CloseSession | RouteClass::Close => true,
+            RouteClass::CloseSession | RouteClass::Close | RouteClass::Delete => true,
+            RouteClass::Mcp if route.ends => true,
             _ if says == Some(Says::Ended) => true,
             RouteClass::Verify => says != Some(Says::Open) && !known.by_body,
             _ => false,
@@ -219,7 +227,7 @@ impl World {
         if ends {
             known.state = SessionState::Ended;
             known.fenced |= route.class == RouteClass::CloseSession;
-        } else if route.starts && !known.fenced {
+        } else if (route.starts || begins) && !known.fenced {
             let seed_by_body = by_body && route.class == RouteClass::Seed;
             if known.state == SessionState::Open {
                 known.by_body |= seed_by_body;
@@ -256,6 +264,7 @@ impl World {
             return;
         }
         let sent = self.sent.swap_remove(which);
+        let place = sent.place();
         let free = match unsent {
             true => Some(self.table.withdraw(sent.ticket, self.now)),
             false => {
@@ -263,23 +272,11 @@ impl World {
                 None
             }
         };
-        let (session, worker) = (sent.session, sent.worker);
-        let mut stays = false;
+        let (session, worker, _) = place;
+        let uses = !unsent && !sent.no_route;
+        let stays = self.leave(place, uses, uses && (sent.route.starts || sent.route.ends));
         if let Some(name) = session
-            && let Some(known) = self.model.get_mut(name).filter(|known| known.owner == worker)
-        {
-            known.in_flight -= 1;
-            if !unsent && !sent.no_route {
-                known.last = self.now;
-                known.used |= sent.route.starts || sent.route.ends;
-            }
-            if known.state == SessionState::Claimed && !known.used && known.in_flight == 0 {
-                self.model.remove(name);
-                self.totals[WITHDRAWN] += 1;
-            } else {
-                stays = true;
-            }
-        } else if let Some(name) = session
+            && !stays
             && unsent
             && self.lost.get(name).is_some_and(|(_, untouched)| *untouched == Some(worker))
         {
@@ -288,6 +285,25 @@ impl World {
         if let Some(free) = free {
             assert_eq!(free, !stays);
         }
+    }
+
+    /// Takes a request out of its session; whether the session stays.
+    fn leave(&mut self, (session, worker, counted): Place, moves_timer: bool, used: bool) -> bool {
+        let Some(name) = session else { return false };
+        let Some(known) = self.model.get_mut(name).filter(|known| known.owner == worker) else {
+            return false;
+        };
+        known.in_flight -= u32::from(counted);
+        if moves_timer {
+            known.last = self.now;
+        }
+        known.used |= used;
+        let is_void = known.state == SessionState::Claimed && !known.used && known.in_flight == 0;
+        if is_void {
+            self.model.remove(name);
+            self.totals[WITHDRAWN] += 1;
+        }
+        !is_void
     }
 
     fn exit(&mut self, slot: u16) {
@@ -312,7 +328,7 @@ impl World {
         self.now += millis;
         self.table.expire(self.now);
         for (name, session) in self.model.clone() {
-            let lifetime = if session.state == SessionState::Open { IDLE } else { WINDOW };
+            let lifetime = if session.state == SessionState::Open { idle(self.kind) } else { WINDOW };
             if session.in_flight > 0 || self.now < session.last + lifetime {
                 continue;
             }
@@ -350,19 +366,27 @@ impl World {
     }
 }
 
+fn of_kind() -> impl Strategy<Value = Kind> {
+    prop_oneof![2 => Just(Kind::Resources), 1 => Just(Kind::Ors), 1 => Just(Kind::Mcp)]
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_table_does_what_the_model_does(protocol in select(&Protocol::ALL), ops in vec(op(), 1..120)) {
-        let mut world = World::new(protocol);
+    fn the_table_does_what_the_model_does(
+        kind in of_kind(),
+        protocol in select(&Protocol::ALL),
+        ops in vec(op(), 1..120),
+    ) {
+        let mut world = World::new(kind, protocol);
         ops.into_iter().for_each(|op| world.step(op));
         // In the end nothing is left in flight, and after the longest time nothing at all.
         while !world.sent.is_empty() {
             world.step(Op::Finish(0));
         }
         prop_assert!(world.model.values().all(|session| session.in_flight == 0));
-        world.step(Op::Pass(IDLE / 100));
+        world.step(Op::Pass(idle(kind) / 100));
         prop_assert_eq!(world.table.sessions.len(), 0);
     }
 }

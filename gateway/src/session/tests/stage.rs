@@ -6,7 +6,10 @@ use http::{HeaderMap, Method, StatusCode};
 
 use super::super::{By, Dispatch, Rule, SessionTable, Ticket};
 use super::{COOKIE, UNIX, headers, id, token, value};
-use crate::{config::ServerConfig, worker_id::WorkerId};
+use crate::{
+    config::{Kind, ServerConfig},
+    worker_id::WorkerId,
+};
 
 pub(super) struct Stage {
     pub(super) rule: Rule,
@@ -28,7 +31,7 @@ impl Stage {
         }
     }
 
-    /// Sends `METHOD PATH [cookie=ID] [raw=VALUE] [body=ID] [token=ID]` under a tag. Returns `slot.generation`, a
+    /// Sends `METHOD PATH [cookie=ID] [raw=VALUE] [body=ID] [token=ID] [sid=ID]` under a tag. Returns `slot.generation`, a
     /// refusal's code, or `wait`.
     pub(super) fn send(&mut self, tag: &'static str, request: &str) -> String {
         let mut words = request.split(' ');
@@ -44,6 +47,7 @@ impl Stage {
                 "token" => {
                     request.extend(headers([("x-nemo-gym-session-token", token(text, None).as_str())]))
                 }
+                "sid" => request.extend(headers([(self.header(), text)])),
                 "body" => {
                     let field = super::super::learned::body_field(self.rule.kind());
                     body = format!("{{\"{field}\": \"{text}\"}}");
@@ -71,13 +75,18 @@ impl Stage {
         }
     }
 
+    /// The header that names a session of the kind.
+    fn header(&self) -> &'static str {
+        if self.rule.kind() == Kind::Mcp { "mcp-session-id" } else { "x-session-id" }
+    }
+
     fn workers(&self) -> impl Iterator<Item = WorkerId> {
         let ready = self.ready.iter().enumerate();
         ready
             .filter_map(|(slot, generation)| Some(WorkerId { slot: slot as u16, generation: (*generation)? }))
     }
 
-    /// Answers a request: `STATUS [cookie=ID] [raw=VALUE] [says=WORD]`. Returns what is done to the head.
+    /// Answers a request: `STATUS [cookie=ID] [raw=VALUE] [says=WORD] [sid=ID]`. Returns what is done to the head.
     pub(super) fn answer(&mut self, tag: &str, reply: &str) -> String {
         let mut words = reply.split(' ');
         let status = StatusCode::from_bytes(words.next().unwrap().as_bytes()).unwrap();
@@ -88,6 +97,7 @@ impl Stage {
                 "cookie" => head
                     .extend(headers([("set-cookie", format!("{COOKIE}={}; path=/", value(text)).as_str())])),
                 "raw" => head.extend(headers([("set-cookie", format!("{COOKIE}={text}; path=/").as_str())])),
+                "sid" => head.extend(headers([(self.header(), text)])),
                 "says" => head.extend(headers([("x-gym-session", text)])),
                 other => panic!("{other}"),
             }
@@ -95,6 +105,9 @@ impl Stage {
         let ticket = self.tickets.get_mut(tag).unwrap();
         let reply = self.rule.read_reply(ticket.route, status, &head, || super::UNIX);
         let effects = self.table.reply(ticket, &reply, self.now);
+        if effects.clashes {
+            return "clash".into();
+        }
         match (effects.add_cookie, effects.drop_cookie) {
             (None, false) => String::new(),
             (None, true) => "drop".into(),

@@ -26,7 +26,8 @@ fn naming(session: SessionId) -> Named {
 }
 
 /// Which workers hold requests of which session, kept outside of the table: a worker is entered after its dispatch
-/// and taken out before its request is given back, so what is here at one time was in flight at one time.
+/// and taken out before its request is given back, so what is here at one time was in flight at one time. Without
+/// event streams, which do not count: their session may be forgotten meanwhile, and another one begin.
 #[derive(Default)]
 struct Witness {
     held: Mutex<BTreeMap<String, Vec<WorkerId>>>,
@@ -35,7 +36,7 @@ struct Witness {
 
 impl Witness {
     fn enter(&self, ticket: &Ticket) {
-        let Some(session) = ticket.session() else { return };
+        let Some(session) = ticket.session().filter(|_| ticket.counted) else { return };
         let mut held = self.held.lock().unwrap();
         let workers = held.entry(session.to_string()).or_default();
         workers.push(ticket.worker);
@@ -45,7 +46,7 @@ impl Witness {
     }
 
     fn leave(&self, ticket: &Ticket) {
-        let Some(session) = ticket.session() else { return };
+        let Some(session) = ticket.session().filter(|_| ticket.counted) else { return };
         let mut held = self.held.lock().unwrap();
         let workers = held.get_mut(session.as_str()).unwrap();
         let place = workers.iter().position(|worker| *worker == ticket.worker).unwrap();
@@ -54,6 +55,7 @@ impl Witness {
 }
 
 struct Arena {
+    kind: Kind,
     table: SessionTable,
     rule: Rule,
     witness: Witness,
@@ -70,13 +72,13 @@ impl Arena {
 
     /// One request from its dispatch to its end, with random choices on the way.
     fn request(&self, random: &mut fastrand::Rng) {
-        let path = ["/seed_session", "/reset", "/step", "/verify", "/close_session", "/close", "/tool"];
-        let route = self.rule.route(&Method::POST, random.choice(path).unwrap());
+        let (method, path) = random.choice(requests(self.kind)).copied().unwrap();
+        let route = self.rule.route(&method.parse::<Method>().unwrap(), path);
         let name = id(&random.u8(..24).to_string());
         let named = if random.u8(..8) == 0 {
-            Named { adopts: true, ..Named::nothing(By::Sessions) }
+            Named { adopts: self.kind != Kind::Ors, ..Named::nothing(By::Sessions) }
         } else {
-            naming(name.clone())
+            Named { by_body: self.kind == Kind::Resources, ..naming(name.clone()) }
         };
         let now = self.now.load(Ordering::SeqCst);
         let Ok(Dispatch::To(mut ticket)) = self.table.dispatch(&named, route, now, &mut |_| self.choose())
@@ -102,15 +104,21 @@ impl Arena {
     fn answer(&self, ticket: &mut Ticket, route: Route, name: SessionId, random: &mut fastrand::Rng) {
         let cookie = match random.u8(..4) {
             0 => None,
+            _ if self.kind == Kind::Ors => None,
             // Another ID: an alias to be.
             1 => Some(id(&format!("alias {}", random.u8(..40)))),
             _ => Some(ticket.session().cloned().unwrap_or(name)),
         };
         let status = random.choice([StatusCode::OK, StatusCode::OK, StatusCode::NOT_FOUND]).unwrap();
-        let had_session = ticket.session().is_some();
-        let reply = Reply { status, sets_cookie: cookie.is_some(), cookie, says: None };
+        // A reply may move an MCP request to another session; any other one may get its first by it.
+        if self.kind == Kind::Mcp {
+            self.witness.leave(ticket);
+        }
+        let stays = self.kind != Kind::Mcp && ticket.session().is_some();
+        let sets_cookie = self.kind == Kind::Resources && cookie.is_some();
+        let reply = Reply { status, sets_cookie, cookie, says: None };
         self.table.reply(ticket, &reply, self.now.load(Ordering::SeqCst));
-        if !had_session {
+        if !stays {
             self.witness.enter(ticket);
         }
         if route.class == RouteClass::Step {
@@ -143,13 +151,40 @@ impl Arena {
     }
 }
 
+fn requests(kind: Kind) -> &'static [(&'static str, &'static str)] {
+    match kind {
+        Kind::Ors => &[("POST", "/create"), ("POST", "/delete"), ("POST", "/env/call"), ("POST", "/ping")],
+        Kind::Mcp => &[("POST", "/mcp"), ("POST", "/mcp"), ("GET", "/mcp"), ("DELETE", "/mcp")],
+        _ => &[
+            ("POST", "/seed_session"),
+            ("POST", "/reset"),
+            ("POST", "/step"),
+            ("POST", "/verify"),
+            ("POST", "/close_session"),
+            ("POST", "/close"),
+            ("POST", "/tool"),
+        ],
+    }
+}
+
 #[test]
 fn invariants_hold_under_threads() {
-    let mut config = config(Kind::Resources);
+    invariants_hold(Kind::Resources, 20_000);
+}
+
+#[test]
+fn invariants_hold_under_threads_with_sessions_in_a_header() {
+    invariants_hold(Kind::Ors, 10_000);
+    invariants_hold(Kind::Mcp, 10_000);
+}
+
+fn invariants_hold(kind: Kind, requests: usize) {
+    let mut config = config(kind);
     // Losses are few and short, so that IDs come back.
     config.settings.max_lost_sessions = 8;
     config.settings.lost_session_retention = std::time::Duration::from_secs(30);
     let arena = Arena {
+        kind,
         table: SessionTable::new(&config),
         rule: Rule::new(&config),
         witness: Witness::default(),
@@ -164,7 +199,7 @@ fn invariants_hold_under_threads() {
                 let arena = &arena;
                 scope.spawn(move || {
                     let mut random = fastrand::Rng::with_seed(seed);
-                    (0..20_000).for_each(|_| arena.request(&mut random));
+                    (0..requests).for_each(|_| arena.request(&mut random));
                 })
             })
             .collect();

@@ -80,6 +80,86 @@ fn generic_by_any_cookie() {
     check(without_cookie, vec![(Generic, "GET /any", with_cookie("x"), "", Other, Nothing)]);
 }
 
+fn with_sid(id: &str) -> HeaderMap {
+    headers([("x-session-id", id), ("mcp-session-id", "other")])
+}
+
+fn with_mcp_sid(id: &str) -> HeaderMap {
+    headers([("mcp-session-id", id), ("x-session-id", "other")])
+}
+
+#[test]
+fn ors_by_its_header_whatever_the_route() {
+    use RouteClass::*;
+    let none = HeaderMap::new;
+    let long = "x".repeat(4097);
+    check(
+        known,
+        vec![
+            (Ors, "POST /create", with_sid("a"), "", Create, Session("a")),
+            (Ors, "POST /delete", with_sid("a"), "", Delete, Session("a")),
+            (Ors, "POST /delete_session", with_sid("a"), "", Delete, Session("a")),
+            (Ors, "POST /wordle/call", with_sid(" a "), "", Other, Session("a")),
+            (Ors, "GET /wordle/prompt", with_sid("a"), "", Other, Session("a")),
+            (Ors, "POST /ping", with_sid("a"), "", Other, Session("a")),
+            (Ors, "GET /health", with_sid("a"), "", SessionLess, Session("a")),
+            (Ors, "GET /list_environments", with_sid("a"), "", Other, Session("a")),
+            (Ors, "GET /create", with_sid("a"), "", Other, Session("a")),
+            (Ors, "POST /create", with_sid(&long), "", Create, Invalid),
+            // Without it, whatever else is there.
+            (Ors, "POST /create_session", none(), "", Other, Nothing),
+            (Ors, "POST /create", none(), r#"{"resources_session_id": null}"#, Create, Nothing),
+            (Ors, "POST /wordle/tasks", with_cookie(&value("a")), "", Other, Nothing),
+            (Ors, "POST /seed_session", with_token(&token("a", None)), "", Other, Nothing),
+            (Ors, "GET /list_environments", with_sid(""), "", Other, Nothing),
+            (Ors, "GET /health", none(), "", SessionLess, Nothing),
+        ],
+    );
+}
+
+#[test]
+fn mcp_by_its_header_wherever_the_endpoint_is() {
+    let none = HeaderMap::new;
+    let long = "x".repeat(4097);
+    for path in ["/mcp", "/mcp/", "/", "/health", "/create", "/seed_session"] {
+        let on = |method: &str, headers: &HeaderMap| {
+            judge(&known(Mcp), &format!("{method} {path}"), headers, "{}")
+        };
+        let class = RouteClass::Mcp;
+        for method in ["POST", "GET", "DELETE"] {
+            assert_eq!(on(method, &with_mcp_sid("a")), (class, Session("a")), "{method} {path}");
+        }
+        assert_eq!(on("POST", &none()), (class, Names::None), "{path}: its reply may name one");
+        assert_eq!(on("POST", &with_cookie(&value("a"))), (class, Names::None), "{path}");
+        assert_eq!(on("POST", &with_mcp_sid(&long)), (class, Invalid), "{path}");
+        let (route, rule) = (|method| known(Mcp).route(&method, path), known(Mcp));
+        assert!(route(Method::GET).is_endless() && !route(Method::POST).is_endless());
+        assert!(route(Method::DELETE).ends && !route(Method::POST).ends && !route(Method::POST).starts);
+        let reads = |method| rule.reads_body(route(method));
+        assert!(reads(Method::POST) && !reads(Method::GET) && !reads(Method::DELETE));
+        assert!(!rule.watches_reply(route(Method::POST)));
+    }
+}
+
+#[test]
+fn a_reply_names_an_mcp_session_and_no_other_kinds() {
+    use http::StatusCode;
+    let named = |kind, status: u16, header: &'static str| {
+        let rule = known(kind);
+        let head = headers([(header, "a")]);
+        let route = rule.route(&Method::POST, "/mcp");
+        let reply = rule.read_reply(route, StatusCode::from_u16(status).unwrap(), &head, || UNIX);
+        assert!(!reply.sets_cookie);
+        reply.cookie.is_some()
+    };
+    assert!(named(Mcp, 200, "mcp-session-id"));
+    assert!(named(Mcp, 202, "mcp-session-id"));
+    assert!(!named(Mcp, 400, "mcp-session-id"), "refused: nothing began");
+    assert!(!named(Mcp, 200, "x-session-id"));
+    assert!(!named(Ors, 200, "x-session-id"));
+    assert!(!named(Resources, 200, "mcp-session-id"));
+}
+
 #[test]
 fn configured_routes_start_and_end() {
     let mut config = config(Resources);
@@ -116,8 +196,11 @@ fn a_switched_off_server_names_nothing() {
             (Resources, "POST /seed_session", HeaderMap::new(), body, RouteClass::Seed, Nothing),
             (Resources, "POST /mcp", with_token(&token("a", None)), "", RouteClass::Mcp, Nothing),
             (Generic, "GET /", with_cookie("x"), "", RouteClass::Other, Nothing),
+            (Ors, "POST /create", with_sid("a"), "", RouteClass::Create, Nothing),
+            (Mcp, "POST /mcp", with_mcp_sid("a"), "", RouteClass::Mcp, Nothing),
         ],
     );
+    assert!(!off(Mcp).reads_body(known(Mcp).route(&Method::POST, "/mcp")));
     assert!(!off(Resources).watches_reply(known(Resources).route(&Method::POST, "/step")));
 }
 

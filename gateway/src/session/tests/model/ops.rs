@@ -4,16 +4,15 @@ use http::StatusCode;
 use proptest::prelude::*;
 
 use super::super::super::{RouteClass, Says};
-use crate::config::Protocol;
+use crate::config::{Kind, Protocol};
 
 pub(super) const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 pub(super) const WINDOW: u64 = 300_000;
-pub(super) const IDLE: u64 = 86_400_000;
 pub(super) const RETENTION: u64 = 86_400_000;
 
 #[derive(Clone, Debug)]
 pub(super) enum Op {
-    /// A request that names this session (`None`: none) on this route.
+    /// A request that names this session (`None`: none) on this route, of those that the kind has.
     Send {
         name: Option<usize>,
         route: usize,
@@ -32,8 +31,35 @@ pub(super) enum Op {
     Pass(u64),
 }
 
-pub(super) const ROUTES: [&str; 8] =
-    ["/seed_session", "/reset", "/step", "/verify", "/close_session", "/close", "/tool", "/health"];
+/// After which idle time an open session is lost.
+pub(super) fn idle(kind: Kind) -> u64 {
+    if kind == Kind::Ors { 900_000 } else { 86_400_000 }
+}
+
+pub(super) fn routes(kind: Kind) -> &'static [&'static str] {
+    match kind {
+        Kind::Ors => &[
+            "POST /create",
+            "POST /delete",
+            "POST /delete_session",
+            "POST /env/call",
+            "POST /ping",
+            "POST /health",
+        ],
+        Kind::Mcp => &["POST /mcp", "POST /mcp", "GET /mcp", "DELETE /mcp", "POST /health"],
+        _ => &[
+            "POST /seed_session",
+            "POST /reset",
+            "POST /step",
+            "POST /verify",
+            "POST /close_session",
+            "POST /close",
+            "POST /tool",
+            "POST /health",
+        ],
+    }
+}
+
 /// What a route is: by the protocol's own names, and by no others.
 pub(super) fn class(protocol: Protocol, path: &str) -> RouteClass {
     let gymnasium =
@@ -63,7 +89,7 @@ pub(super) fn op() -> impl Strategy<Value = Op> {
     let says = prop_oneof![6 => Just(None), 1 => Just(Some(Says::Open)), 1 => Just(Some(Says::Ended))];
     let name = || proptest::option::weighted(0.8, 0..NAMES.len());
     prop_oneof![
-        8 => (name(), 0..ROUTES.len()).prop_map(|(name, route)| Op::Send { name, route }),
+        8 => (name(), any::<usize>()).prop_map(|(name, route)| Op::Send { name, route }),
         6 => (any::<usize>(), prop_oneof![4 => Just(0_usize), 1 => 1..4_usize], name(), says)
             .prop_map(|(which, status, cookie, says)| Op::Answer { which, status, cookie, says }),
         1 => any::<usize>().prop_map(Op::Over),
