@@ -2,16 +2,23 @@
 """Plays whole sessions of the counting game with the client of `openreward`, many at once.
 
     python ors_client.py --base-url http://127.0.0.1:8000 [--sessions 50]
+    python ors_client.py --base-url http://127.0.0.1:8000 --lose
 
 The server is the SDK's example `ors_counter`, alone or behind the gateway. Prints one JSON object: how many sessions were
 played, and by how many workers. Exit 1 if anything is not as it should be.
+
+With --lose, two sessions are begun, whose workers are printed, one a line. The first of them is to be killed; a line on
+standard input says when it is. Then every call of the first session must say that it is lost, and the second plays on.
 """
 
 import argparse
 import asyncio
 import json
+import os
 import sys
 import traceback
+
+os.environ["NO_PROXY"] = "127.0.0.1"
 
 import aiohttp
 from openreward.api.environments.client import AsyncEnvironmentsAPI
@@ -59,8 +66,8 @@ async def lists(env):
 
 async def counts(env, number, workers):
     """A session that counts to its target."""
-    async with env.session(split="train", index=number, secrets={"judge": ("hush", ["judge.example"])}) as session:
-        target = number + 2
+    async with env.session(split="train", index=number % 12, secrets={"judge": ("hush", ["judge.example"])}) as session:
+        target = number % 12 + 2
         prompt = await session.get_prompt()
         assert prompt[0].text.startswith(f"Count to {target}."), prompt
         messages = await session.get_messages(format="openai")
@@ -117,9 +124,9 @@ async def answers(env, task):
 async def long(env, task):
     """A result of many pieces, with white space wherever one may begin; and calls side by side."""
     async with env.session(task=task) as session:
-        for _ in range(20):
+        for _ in range(10):
             await asyncio.gather(*(session.call_tool("add", {"amount": 0}) for _ in range(50)))
-        expected = f"{0:>12} {0:>12}\n" * 1000
+        expected = f"{0:>12} {0:>12}\n" * 500
         outputs = await asyncio.gather(*(session.call_tool("history", {}) for _ in range(10)))
         assert all(output.blocks[0].text == expected for output in outputs), "a long text was changed on its way"
 
@@ -138,13 +145,35 @@ async def play(base_url, sessions):
     return {"sessions": sessions + 3, "workers": len(workers)}
 
 
+async def lose(base_url):
+    async with AsyncEnvironmentsAPI(base_url, "a-key") as api:
+        env = api.get("counter", variant="counter")
+        async with env.session(split="train", index=10) as first, env.session(split="train", index=10) as second:
+            for session in (first, second):
+                output = await session.call_tool("add", {"amount": 1})
+                print(output.metadata["worker"], flush=True)
+            await asyncio.to_thread(sys.stdin.readline)
+            for _ in range(3):
+                try:
+                    await first.call_tool("add", {"amount": 1})
+                    raise AssertionError("a lost session was played on")
+                except SessionTerminatedError as error:
+                    assert "410" in str(error), error
+            assert (await second.call_tool("add", {"amount": 1})).metadata["count"] == 2
+        async with env.session(split="train", index=10) as session:
+            assert (await session.call_tool("add", {"amount": 12})).reward == 1.0
+    return {"lost": 1}
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--base-url", required=True)
     parser.add_argument("--sessions", type=int, default=50)
+    parser.add_argument("--lose", action="store_true")
     arguments = parser.parse_args()
     try:
-        print(json.dumps(asyncio.run(play(arguments.base_url, arguments.sessions))))
+        playing = lose(arguments.base_url) if arguments.lose else play(arguments.base_url, arguments.sessions)
+        print(json.dumps(asyncio.run(playing)))
     except Exception:
         traceback.print_exc()
         sys.exit(1)
