@@ -1,14 +1,9 @@
 //! The SDK's examples keep the contract of episode sessions, strictly: alone, and as four workers of a gateway.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails where it stands")]
 
-use std::{
-    net::{SocketAddr, TcpListener, TcpStream},
-    path::Path,
-    process::{Child, Command, Stdio},
-    time::Duration,
-};
+use std::net::SocketAddr;
 
-use gym_gateway_tests::harness::{Gateway, admin, binary, conversation, setup::SERVER, soon};
+use gym_gateway_tests::harness::{Alone, Gateway, admin, binary, conversation, setup::SERVER};
 use gym_worker_sdk::conformance::{Options, Seed, check_resources_session_contract};
 use serde_json::{Value, json};
 
@@ -74,37 +69,5 @@ impl Example {
         let words = ["run", "-n", "4", "--kind", "resources", "--listen", "127.0.0.1:0"];
         let more = ["--admin", "127.0.0.1:0", "--name", SERVER, "--", &program];
         Gateway::launch(|_| words.iter().chain(&more).map(|word| (*word).to_owned()).collect())
-    }
-}
-
-/// An example without a gateway, killed when dropped.
-struct Alone {
-    child: Child,
-    address: SocketAddr,
-}
-
-impl Alone {
-    async fn start(program: &Path) -> Self {
-        let address = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).unwrap();
-        let mut command = Command::new(program);
-        command.env_remove("GYM_WORKER_SOCKET").env("PORT", address.port().to_string());
-        let child = command.stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let mut alone = Self { child, address };
-        soon("the example listens", async {
-            while TcpStream::connect(address).is_err() {
-                assert_eq!(alone.child.try_wait().unwrap(), None, "exited instead of listening");
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        })
-        .await;
-        alone
-    }
-}
-
-impl Drop for Alone {
-    fn drop(&mut self) {
-        // Either fails only if it has exited, which is what is wanted.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }

@@ -12,8 +12,10 @@ mod http;
 #[cfg_attr(not(feature = "mcp"), path = "no_mcp.rs")]
 mod mcp;
 pub mod metrics;
+pub mod ors;
 mod repr;
 pub mod resources;
+mod schema;
 pub mod serve;
 pub mod session;
 pub mod tasks;
@@ -22,6 +24,7 @@ pub use body::{Body, Object};
 pub use errors::Failure;
 pub use gym_wire::message::{NeMoGymResponse, Verdict, VerifyRequest};
 pub use gymnasium::{GymnasiumApp, GymnasiumServer, Reset, ResetInfo, Step};
+pub use ors::{OrsApp, OrsEnvironment};
 pub use resources::{Empty, ResourcesApp, ResourcesServer, SeedError, SeedInfo, Seeded};
 pub use serve::{ServeError, Settings, serve};
 pub use session::{Released, Session, SessionState, Start, StateGuard};

@@ -2,6 +2,25 @@
 
 use std::fmt::Write as _;
 
+use serde_json::Value;
+
+/// Python's `repr` of what JSON says.
+pub(crate) fn of(value: &Value) -> String {
+    match value {
+        Value::Null => "None".to_owned(),
+        Value::Bool(true) => "True".to_owned(),
+        Value::Bool(false) => "False".to_owned(),
+        // Floats as Python writes them; a number can be written.
+        Value::Number(number) => gym_wire::message::dumps(number).unwrap_or_else(|_| number.to_string()),
+        Value::String(text) => repr(text),
+        Value::Array(array) => format!("[{}]", array.iter().map(of).collect::<Vec<_>>().join(", ")),
+        Value::Object(object) => {
+            let entries = object.iter().map(|(key, value)| format!("{}: {}", repr(key), of(value)));
+            format!("{{{}}}", entries.collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
 /// Python's `repr` of a string.
 pub(crate) fn repr(text: &str) -> String {
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
@@ -33,7 +52,17 @@ pub(crate) fn sorted<'a>(names: impl Iterator<Item = &'a str>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn json_is_shown_as_python_reads_it() {
+        let value = json!({"a": [null, true, false, 1, 5.0, 1e16, 1e-5], "it's": {"b": "c"}});
+        let shown = r#"{'a': [None, True, False, 1, 5.0, 1e+16, 1e-05], "it's": {'b': 'c'}}"#;
+        assert_eq!(of(&value), shown);
+        assert_eq!((of(&json!({})), of(&json!([]))), ("{}".to_owned(), "[]".to_owned()));
+    }
 
     #[test]
     fn strings_are_quoted_as_python_quotes_them() {

@@ -18,13 +18,13 @@ pub use extract::{HasSessions, Sessions, Start};
 pub(crate) use handle::unknown_session;
 pub use handle::{Session, StateGuard};
 pub(crate) use record::{Phase, Record, Replayable};
-pub(crate) use store::{Limits, Locked, Store};
+pub(crate) use store::{Limits, Locked, Store, shortened};
 
 /// Why a session's state is released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Released {
-    /// `/close_session`, or `/close` of a Gymnasium server.
+    /// `/close_session`, `/close` of a Gymnasium server, or `/delete` of an ORS server.
     Closed,
     /// `/verify` of a session that no episode seed opened.
     Verified,

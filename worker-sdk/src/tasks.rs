@@ -63,6 +63,7 @@ mod routes;
 mod split;
 
 pub use api::{MadeProvider, TaskApi};
+pub(crate) use call::Call;
 pub use error::TaskError;
 pub use provider::TaskProvider;
 pub use range::{TaskRange, row};

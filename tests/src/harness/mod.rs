@@ -1,6 +1,7 @@
 //! Runs the gateway's binary in front of stub workers, and looks at it from every side.
 
 pub mod admin;
+pub mod alone;
 pub mod binary;
 pub mod call;
 pub mod conversation;
@@ -17,6 +18,7 @@ pub mod workers;
 use std::time::Duration;
 
 pub use admin::{Metrics, Sample};
+pub use alone::Alone;
 pub use call::{Answer, Call, Http1, Http2};
 pub use gateway::Gateway;
 pub use peers::Peers;

@@ -77,6 +77,11 @@ impl Failure {
         self
     }
 
+    /// Whether nobody chose it as an answer.
+    pub(crate) fn is_fault(&self) -> bool {
+        self.is_fault
+    }
+
     pub(crate) fn log_if_fault(&self) {
         if self.is_fault {
             tracing::error!(error = %self, "a handler failed");

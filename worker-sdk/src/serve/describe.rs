@@ -7,9 +7,11 @@ use serde::Serialize;
 pub(crate) struct Description {
     /// The kind, in the gateway's words.
     pub(crate) kind: &'static str,
-    /// Which of the kind's two: the gateway takes the routes of the other one for ordinary tools.
-    pub(crate) protocol: &'static str,
-    pub(crate) session_cookie: String,
+    /// Which of the resources servers' two: the gateway takes the routes of the other one for ordinary tools.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) protocol: Option<&'static str>,
+    /// `None` of a kind without one.
+    pub(crate) session_cookie: Option<String>,
     /// Beyond the kind's own.
     pub(crate) session_start_routes: Vec<String>,
     /// Beyond the kind's own.

@@ -13,7 +13,7 @@ use matchit::InsertError;
 
 use super::describe::Description;
 use super::front::{Front, Paths};
-use super::{Built, Settings, SetupError, health};
+use super::{Built, Life, Settings, SetupError, health};
 use crate::body::BodyLimit;
 use crate::errors::{method_not_allowed, not_found};
 use crate::session::{Caller, SessionCookie, SessionState, Sessions, Store};
@@ -183,8 +183,8 @@ impl<S: SessionState> Routes<S> {
     ) -> Built {
         let description = Description {
             kind: "resources",
-            protocol: self.protocol,
-            session_cookie: cookie.name().to_owned(),
+            protocol: Some(self.protocol),
+            session_cookie: Some(cookie.name().to_owned()),
             session_start_routes: self.starts,
             session_end_routes: self.ends,
             routes_sessions_to_owner: workers.routes_sessions_to_owner,
@@ -196,7 +196,8 @@ impl<S: SessionState> Routes<S> {
         let router = own.merge(protocol);
         let router = router.fallback(not_found).method_not_allowed_fallback(method_not_allowed);
         let front = Front::new(router, cookie, self.paths, BodyLimit(settings.max_body_bytes));
-        Built::new(front, description, settings.num_workers, store)
+        let router = Router::new().fallback_service(front);
+        Built::new(router, description, settings.num_workers, Life::of(store))
     }
 }
 

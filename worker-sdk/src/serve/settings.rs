@@ -33,7 +33,8 @@ pub struct Settings {
     /// (`session_close_retry_window_seconds`). Default: 300 s.
     pub session_close_retry_window: Duration,
     /// How long an open session may go without a request before its state is released
-    /// (`session_idle_timeout_seconds`). More than 0, as for the gateway. Default: 86400 s.
+    /// (`session_idle_timeout_seconds`). More than 0, as for the gateway. Default: 86400 s; 900 s for an
+    /// [`OrsApp`](crate::OrsApp) that reads them from the environment.
     pub session_idle_timeout: Duration,
     /// The largest request body (`max_body_bytes`). Default: 256 MiB.
     pub max_body_bytes: usize,
@@ -97,6 +98,8 @@ struct Block {
 impl Settings {
     /// The key of [`Settings::expose_tools_over_mcp`].
     pub(crate) const OVER_MCP: &str = "expose_tools_over_mcp";
+    /// The key of [`Settings::session_idle_timeout`].
+    pub(crate) const IDLE_TIMEOUT: &str = "session_idle_timeout_seconds";
 
     /// The defaults, for a server of that name.
     pub fn new(name: impl Into<String>) -> Self {

@@ -78,7 +78,7 @@ where
     }
 
     /// One call on an instance of its own.
-    pub(super) async fn call<C: Call<M::Provider>>(&self, call: C) -> Result<Box<RawValue>, TaskError> {
+    pub(crate) async fn call<C: Call<M::Provider>>(&self, call: C) -> Result<Box<RawValue>, TaskError> {
         let made = catch_unwind(AssertUnwindSafe(|| (self.factory)().made()));
         let made = made.unwrap_or_else(|_| Err(TaskError::failed("it panicked")));
         // Whatever it says, it is none of the method's own answers.

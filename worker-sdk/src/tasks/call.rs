@@ -8,7 +8,7 @@ use super::{TaskError, TaskProvider, TaskRange};
 use crate::http::to_json;
 
 /// One method of a provider, with its arguments.
-pub(super) trait Call<P: TaskProvider>: Send + 'static {
+pub(crate) trait Call<P: TaskProvider>: Send + 'static {
     /// Its name in refusals.
     const METHOD: &'static str;
 

@@ -1,34 +1,13 @@
 //! Schemas of arguments, as pydantic writes them: models have seen the Python servers'.
 
-use std::borrow::Cow;
-
-use rmcp::model::Tool;
 use schemars::Schema;
 use schemars::transform::{Transform, transform_subschemas};
 use serde_json::{Map, Value, json};
 
-use crate::resources::{ErasedTool, ResourcesServer};
-use crate::serve::SetupError;
-
 type Object = Map<String, Value>;
 
-/// A tool as clients list it.
-///
-/// # Errors
-/// If its arguments are no object.
-pub(super) fn listed<E: ResourcesServer>(tool: &ErasedTool<E>) -> Result<Tool, SetupError> {
-    let schema = tool.schema.clone().map_or_else(anything, pydantic);
-    if schema.get("type").is_some_and(|kind| kind != "object") {
-        return Err(SetupError::Mcp(format!(
-            "the arguments of the tool {} must be an object, such as a struct with named fields",
-            tool.name
-        )));
-    }
-    Ok(Tool::new_with_raw(tool.name.clone(), tool.description.clone().map(Cow::Owned), schema))
-}
-
 /// Of a tool without arguments, or with any.
-fn anything() -> Object {
+pub(crate) fn anything() -> Object {
     Object::from_iter([
         ("type".to_owned(), json!("object")),
         ("additionalProperties".to_owned(), json!(true)),
@@ -36,7 +15,7 @@ fn anything() -> Object {
 }
 
 /// The whole schema of a tool's arguments.
-fn pydantic(mut schema: Schema) -> Object {
+pub(crate) fn pydantic(mut schema: Schema) -> Object {
     Pydantic.transform(&mut schema);
     let mut object = match schema.to_value() {
         Value::Object(object) => object,
