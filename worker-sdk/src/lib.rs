@@ -1,6 +1,6 @@
 #![doc = include_str!("../README.md")]
-// Without the tools over MCP, what only they need.
-#![cfg_attr(not(feature = "mcp"), allow(dead_code))]
+// Without one of them, what only it needs.
+#![cfg_attr(not(all(feature = "mcp", feature = "openenv")), allow(dead_code))]
 
 pub mod body;
 #[cfg(feature = "conformance")]
@@ -14,11 +14,15 @@ mod mcp;
 pub mod metrics;
 mod repr;
 pub mod resources;
+#[cfg(any(feature = "mcp", feature = "openenv"))]
+mod schema;
 pub mod serve;
 pub mod session;
 pub mod tasks;
+#[cfg(feature = "openenv")]
+pub mod tools;
 
-pub use body::{Body, Object};
+pub use body::{Body, Bounded, Object};
 pub use errors::Failure;
 pub use gym_wire::message::{NeMoGymResponse, Verdict, VerifyRequest};
 pub use gymnasium::{GymnasiumApp, GymnasiumServer, Reset, ResetInfo, Step};

@@ -8,8 +8,8 @@
 mod answer;
 mod claim;
 mod endpoint;
-mod schema;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -19,7 +19,8 @@ use gym_wire::message::{Item, McpAccess, NeMoGymResponse};
 use gym_wire::token::{SessionToken, SessionTokenKey};
 use serde_json::{Map, Value};
 
-use crate::resources::{Core, ResourcesServer, Tools};
+use crate::resources::{Core, ErasedTool, ResourcesServer, Tools};
+use crate::schema::{anything, pydantic};
 use crate::serve::{Settings, SetupError};
 use crate::session::{Caller, SessionCookie};
 
@@ -48,13 +49,29 @@ impl Exposed {
         if !settings.expose_tools_over_mcp {
             return Ok(None);
         }
-        let tools: Result<Vec<_>, SetupError> = tools.iter().map(|tool| schema::listed(tool)).collect();
+        let tools: Result<Vec<_>, SetupError> = tools.iter().map(|tool| listed(tool)).collect();
         Ok(Some(Self {
             key: SessionTokenKey::new(settings.session_secret.as_deref().unwrap_or(cookie.name())),
             server_name: settings.name.clone(),
             tools: tools?,
         }))
     }
+}
+
+/// A tool as clients list it.
+///
+/// # Errors
+/// If its arguments are no object.
+fn listed<E: ResourcesServer>(tool: &ErasedTool<E>) -> Result<rmcp::model::Tool, SetupError> {
+    let schema = tool.schema.clone().map_or_else(anything, pydantic);
+    if schema.get("type").is_some_and(|kind| kind != "object") {
+        return Err(SetupError::Mcp(format!(
+            "the arguments of the tool {} must be an object, such as a struct with named fields",
+            tool.name
+        )));
+    }
+    let description = tool.description.clone().map(Cow::Owned);
+    Ok(rmcp::model::Tool::new_with_raw(tool.name.clone(), description, schema))
 }
 
 /// The routes of the MCP server: the path itself, and everything below it.

@@ -1,34 +1,43 @@
-//! Schemas of arguments, as pydantic writes them: models have seen the Python servers'.
+//! Schemas as pydantic writes them: models have seen the Python servers'.
 
-use std::borrow::Cow;
-
-use rmcp::model::Tool;
-use schemars::Schema;
+use schemars::generate::SchemaSettings;
 use schemars::transform::{Transform, transform_subschemas};
+use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
 
-use crate::resources::{ErasedTool, ResourcesServer};
-use crate::serve::SetupError;
+pub(crate) type Object = Map<String, Value>;
 
-type Object = Map<String, Value>;
+/// Of a type, as pydantic's `model_json_schema` of its twin.
+pub(crate) fn of<T: JsonSchema>() -> Object {
+    pydantic(schemars::schema_for!(T))
+}
 
-/// A tool as clients list it.
-///
-/// # Errors
-/// If its arguments are no object.
-pub(super) fn listed<E: ResourcesServer>(tool: &ErasedTool<E>) -> Result<Tool, SetupError> {
-    let schema = tool.schema.clone().map_or_else(anything, pydantic);
-    if schema.get("type").is_some_and(|kind| kind != "object") {
-        return Err(SetupError::Mcp(format!(
-            "the arguments of the tool {} must be an object, such as a struct with named fields",
-            tool.name
-        )));
+/// Of a type, as FastMCP tells of a tool's arguments or result: no titles, and nothing referred to that can stand where
+/// it is used. `None` if anything goes.
+pub(crate) fn inlined<T: JsonSchema>() -> Option<Object> {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    let mut schema = settings.into_generator().into_root_schema_for::<T>();
+    Pydantic.transform(&mut schema);
+    Untitled.transform(&mut schema);
+    let Value::Object(object) = schema.to_value() else { return None };
+    (!object.is_empty()).then_some(object)
+}
+
+/// Takes away every title.
+struct Untitled;
+
+impl Transform for Untitled {
+    fn transform(&mut self, schema: &mut Schema) {
+        transform_subschemas(self, schema);
+        schema.remove("title");
     }
-    Ok(Tool::new_with_raw(tool.name.clone(), tool.description.clone().map(Cow::Owned), schema))
 }
 
 /// Of a tool without arguments, or with any.
-fn anything() -> Object {
+pub(crate) fn anything() -> Object {
     Object::from_iter([
         ("type".to_owned(), json!("object")),
         ("additionalProperties".to_owned(), json!(true)),
@@ -36,7 +45,7 @@ fn anything() -> Object {
 }
 
 /// The whole schema of a tool's arguments.
-fn pydantic(mut schema: Schema) -> Object {
+pub(crate) fn pydantic(mut schema: Schema) -> Object {
     Pydantic.transform(&mut schema);
     let mut object = match schema.to_value() {
         Value::Object(object) => object,
