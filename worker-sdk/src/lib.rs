@@ -12,6 +12,8 @@ mod http;
 #[cfg_attr(not(feature = "mcp"), path = "no_mcp.rs")]
 mod mcp;
 pub mod metrics;
+#[cfg(feature = "openenv")]
+pub mod openenv;
 mod repr;
 pub mod resources;
 #[cfg(any(feature = "mcp", feature = "openenv"))]

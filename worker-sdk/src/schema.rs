@@ -9,7 +9,15 @@ pub(crate) type Object = Map<String, Value>;
 
 /// Of a type, as pydantic's `model_json_schema` of its twin.
 pub(crate) fn of<T: JsonSchema>() -> Object {
-    pydantic(schemars::schema_for!(T))
+    let mut schema = schemars::schema_for!(T);
+    // A struct without fields has none, and is no map of anything.
+    if let Some(object) = schema.as_object_mut()
+        && object.get("type").is_some_and(|kind| kind == "object")
+        && !object.contains_key("additionalProperties")
+    {
+        object.entry("properties").or_insert(json!({}));
+    }
+    pydantic(schema)
 }
 
 /// Of a type, as FastMCP tells of a tool's arguments or result: no titles, and nothing referred to that can stand where

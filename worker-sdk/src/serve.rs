@@ -21,10 +21,12 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 pub use address::Address;
+#[cfg(feature = "openenv")]
+pub(crate) use describe::Description;
 pub(crate) use front::redirect;
 pub(crate) use routes::{Routes, Workers};
 pub use run::SetupError;
-pub(crate) use run::{Built, run};
+pub(crate) use run::{Built, Life, run};
 pub use settings::{Settings, SettingsError};
 
 /// Why a server could not run.

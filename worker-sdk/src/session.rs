@@ -16,7 +16,7 @@ pub(crate) use extract::closed_session;
 pub(crate) use handle::unknown_session;
 pub use handle::{Session, StateGuard};
 pub(crate) use record::{Phase, Record, Replayable};
-pub(crate) use store::{Limits, Locked, Store};
+pub(crate) use store::{Limits, Locked, Store, shortened};
 
 /// Why a session's state is released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

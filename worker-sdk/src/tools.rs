@@ -41,8 +41,8 @@ use indexmap::IndexMap;
 use serde_json::Value;
 
 pub use form::{Called, CalledAlone, Tool};
-use tool::{ErasedTool, Typed};
-pub(crate) use tool::{Made, ToolError};
+use tool::Typed;
+pub(crate) use tool::{ErasedTool, Made, ToolError};
 
 /// The tools of the environment `E`, in the order in which they were added.
 #[must_use = "it is of no use until it is returned"]

@@ -7,13 +7,17 @@ use serde::Serialize;
 pub(crate) struct Description {
     /// The kind, in the gateway's words.
     pub(crate) kind: &'static str,
-    pub(crate) session_cookie: String,
+    /// `None` of a kind without one.
+    pub(crate) session_cookie: Option<String>,
     /// Beyond the kind's own.
     pub(crate) session_start_routes: Vec<String>,
     /// Beyond the kind's own.
     pub(crate) session_end_routes: Vec<String>,
     pub(crate) routes_sessions_to_owner: bool,
     pub(crate) multiple_workers_unsupported_reason: Option<String>,
+    /// How many sessions a worker takes at a time, where the protocol has such a limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) max_sessions_per_worker: Option<usize>,
     /// Whether whoever knows the cookie's name can make one. Not for the gateway: it is warned of at the start.
     #[serde(skip)]
     pub(crate) is_forgeable: bool,

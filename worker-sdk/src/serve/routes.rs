@@ -12,7 +12,7 @@ use axum::{Extension, Router};
 
 use super::describe::Description;
 use super::front::{Front, Paths};
-use super::{Built, Settings, SetupError, health};
+use super::{Built, Life, Settings, SetupError, health};
 use crate::body::BodyLimit;
 use crate::errors::{method_not_allowed, not_found};
 use crate::session::{Caller, SessionCookie, SessionState, Store};
@@ -147,18 +147,20 @@ impl Routes {
     ) -> Built {
         let description = Description {
             kind: "resources",
-            session_cookie: cookie.name().to_owned(),
+            session_cookie: Some(cookie.name().to_owned()),
             session_start_routes: self.starts,
             session_end_routes: self.ends,
             routes_sessions_to_owner: workers.routes_sessions_to_owner,
             multiple_workers_unsupported_reason: workers.multiple_workers_unsupported_reason,
+            max_sessions_per_worker: None,
             is_forgeable: settings.session_secret.is_none(),
         };
         let ending = self.ending.layer(from_fn_with_state(store.clone(), end_after::<S>));
         let router = self.own.merge(ending).layer(Extension(store.clone())).merge(protocol);
         let router = router.fallback(not_found).method_not_allowed_fallback(method_not_allowed);
         let front = Front::new(router, cookie, self.paths, BodyLimit(settings.max_body_bytes));
-        Built::new(front, description, settings.num_workers, store)
+        let router = Router::new().fallback_service(front);
+        Built::new(router, description, settings.num_workers, Life::of(store))
     }
 }
 

@@ -12,44 +12,48 @@ use tracing_subscriber::EnvFilter;
 
 use super::arguments::{Asked, HELP, asked};
 use super::describe::Description;
-use super::front::Front;
 use super::{ServeError, SettingsError, Signals, serve_until_stopped};
 use crate::session::Store;
 
 /// A server that is put together.
 pub(crate) struct Built {
-    front: Front,
+    router: Router,
     description: Description,
     num_workers: u32,
-    /// Told when the stop begins.
-    stopping: CancellationToken,
-    begin: Box<dyn FnOnce() + Send>,
-    /// Releases what is open; whether it waits for sessions that are in use.
-    end: Box<dyn FnOnce(bool) -> BoxFuture<'static, ()> + Send>,
+    life: Life,
 }
 
-impl Built {
-    pub(crate) fn new<S: Send + 'static>(
-        front: Front,
-        description: Description,
-        num_workers: u32,
-        store: Arc<Store<S>>,
-    ) -> Self {
+/// What a server does besides answering.
+pub(crate) struct Life {
+    /// Told when the stop begins.
+    pub(crate) stopping: CancellationToken,
+    /// Begins to reclaim idle sessions.
+    pub(crate) begin: Box<dyn FnOnce() + Send>,
+    /// Releases what is open; whether it waits for sessions that are in use.
+    pub(crate) end: Box<dyn FnOnce(bool) -> BoxFuture<'static, ()> + Send>,
+}
+
+impl Life {
+    /// Of a server whose sessions are in this store.
+    pub(crate) fn of<S: Send + 'static>(store: Arc<Store<S>>) -> Self {
         let swept = store.clone();
         Self {
-            front,
-            description,
-            num_workers,
             stopping: store.stopping().clone(),
             begin: Box::new(move || swept.keep_swept()),
             end: Box::new(move |waits| Box::pin(async move { store.shut_down(waits).await })),
         }
     }
+}
+
+impl Built {
+    pub(crate) fn new(router: Router, description: Description, num_workers: u32, life: Life) -> Self {
+        Self { router, description, num_workers, life }
+    }
 
     /// Its routes, with idle sessions reclaimed from now on.
     pub(crate) fn into_router(self) -> Router {
-        (self.begin)();
-        Router::new().fallback_service(self.front)
+        (self.life.begin)();
+        self.router
     }
 }
 
@@ -65,6 +69,9 @@ pub enum SetupError {
     /// Its tools cannot be served over MCP.
     #[error("expose_tools_over_mcp: {0}")]
     Mcp(String),
+    /// Its environment cannot be served as it is set.
+    #[error("the environment: {0}")]
+    Environment(String),
 }
 
 /// Why a server did not run.
@@ -119,14 +126,13 @@ async fn try_run(build: impl FnOnce() -> Result<Built, SetupError>) -> Result<()
         tracing::warn!(
             "session cookies are signed with their own name ({}), so anyone can forge one; \
              set session_secret in the server's config, or GYM_SESSION_SECRET",
-            description.session_cookie,
+            description.session_cookie.as_deref().unwrap_or_default(),
         );
     }
     let mut signals = Signals::watch()?;
-    let end = built.end;
-    (built.begin)();
-    let router = Router::new().fallback_service(built.front);
-    let served = serve_until_stopped(router, &mut signals, built.stopping).await;
+    let Life { stopping, begin, end } = built.life;
+    begin();
+    let served = serve_until_stopped(built.router, &mut signals, stopping).await;
     // What was cut off may hold its session for ever.
     let waits = !matches!(served, Err(ServeError::CutOff));
     tokio::select! {
