@@ -75,7 +75,7 @@ impl<V: Clone> Registry<V> {
     /// # Errors
     /// If there is none.
     pub(super) fn reserve(&mut self, id: Arc<str>, is_owned: bool, now: Instant) -> Result<(), Full> {
-        let active = self.sessions.len();
+        let active = self.len();
         if active >= self.limit {
             return Err(Full { active, limit: self.limit });
         }

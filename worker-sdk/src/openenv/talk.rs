@@ -174,3 +174,6 @@ fn binary(protocol: &Protocol) -> String {
         Protocol::Mcp => rpc::reply(&Value::Null, Err(RpcError::server_alone(words))).to_string(),
     }
 }
+
+#[cfg(test)]
+mod tests;

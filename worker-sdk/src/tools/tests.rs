@@ -126,7 +126,7 @@ async fn a_call_reads_its_arguments_laxly_and_refuses_others() {
     };
     assert_eq!((failure.to_string().as_str(), env), ("a bad name", 9));
     let made = tools.call(&mut env, "anything", json!({"z": 1, "a": 2})).await.unwrap();
-    assert_eq!((made.json.get(), made.is_told), (r#"{"z":1,"a":2}"#, false));
+    assert_eq!((made.json.get(), made.is_wrapped), (r#"{"z":1,"a":2}"#, false));
 }
 
 #[test]

@@ -28,8 +28,6 @@ pub(crate) enum ToolError {
 pub(crate) struct Made {
     /// As JSON.
     pub(crate) json: Box<RawValue>,
-    /// Whether its kind of result is told of; if not, anything goes.
-    pub(crate) is_told: bool,
     /// Whether its result is no object by its kind, so that clients get one around it.
     pub(crate) is_wrapped: bool,
 }
@@ -101,7 +99,7 @@ impl<E: Send + 'static> ErasedTool<E> {
             ToolError::Invalid(invalid) => ToolError::Invalid(as_of_a_call(&invalid)),
             other => other,
         })?;
-        Ok(Made { json, is_told: self.output_schema.is_some(), is_wrapped: self.is_wrapped })
+        Ok(Made { json, is_wrapped: self.is_wrapped })
     }
 
     /// The arguments, all of which the schema knows, unless it allows others.
