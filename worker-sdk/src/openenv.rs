@@ -38,7 +38,8 @@
 //!
 //! On the runtime's own threads, each operation as a task. A method that computes for long or blocks its thread would hold
 //! up the other sessions, and the pings that keep connections open: say [`Environment::BLOCKS`], and all of an
-//! environment's methods run on the pool for blocking code, its constructor and its close among them.
+//! environment's methods run on the pool for blocking code, its constructor and its close among them. The Task API's calls are
+//! no sessions' and stay where they are.
 
 mod app;
 mod docs;
@@ -55,6 +56,7 @@ mod routes;
 mod rpc;
 mod schemas;
 mod seat;
+mod sessions;
 mod settings;
 mod socket;
 mod talk;

@@ -50,51 +50,69 @@ impl Limits {
         can_be_several: bool,
         variable: impl Fn(&'static str) -> Option<String>,
     ) -> Result<Self, SetupError> {
-        let wrong = |words: String| SetupError::Environment(words);
         let variable = |name| variable(name).filter(|value| !value.is_empty());
-        let of_block =
-            settings.block.get(KEY).filter(|value| !value.is_null()).map(|value| (KEY, count(value)));
-        let of_variable = || {
-            let value = variable("MAX_CONCURRENT_ENVS")?;
-            Some(("MAX_CONCURRENT_ENVS", value.parse().ok().filter(|count| *count > 0)))
-        };
-        let max_concurrent_envs = match of_block.or_else(of_variable) {
-            Some((name, None)) => return Err(wrong(format!("{name} must be a number above 0"))),
-            Some((_, Some(count))) => count,
-            None if can_be_several => said.max_concurrent_envs.unwrap_or(MAX_CONCURRENT_ENVS),
-            None => said.max_concurrent_envs.unwrap_or(1),
-        };
-        if max_concurrent_envs == 0 {
-            return Err(wrong("max_concurrent_envs must be above 0".to_owned()));
-        }
-        if max_concurrent_envs > 1 && !can_be_several {
-            let words = "it does not support several sessions at a time (SUPPORTS_CONCURRENT_SESSIONS is false), \
-                         but max_concurrent_envs is";
-            return Err(wrong(format!("{words} {max_concurrent_envs}: set it to 1")));
-        }
-        let idle = match variable("SESSION_TIMEOUT").filter(|_| !settings.block.contains_key(IDLE)) {
-            None => settings.session_idle_timeout,
-            Some(value) => {
-                let seconds =
-                    value.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-                seconds.ok_or_else(|| wrong(format!("SESSION_TIMEOUT is no number of seconds: {value:?}")))?
-            }
-        };
-        let mode = match (said.mode, variable("OPENENV_MODE")) {
-            (Some(mode), _) => mode,
-            (None, None) => Mode::default(),
-            (None, Some(value)) => match value.to_lowercase().as_str() {
-                "simulation" => Mode::Simulation,
-                "production" => Mode::Production,
-                _ => {
-                    let words = format!("OPENENV_MODE is {value:?}: simulation or production are modes");
-                    return Err(wrong(words));
-                }
-            },
-        };
-        let session_idle_timeout = Some(idle).filter(|idle| !idle.is_zero());
-        Ok(Self { max_concurrent_envs, session_idle_timeout, mode })
+        Ok(Self {
+            max_concurrent_envs: most(settings, said, can_be_several, &variable)?,
+            session_idle_timeout: idle(settings, &variable)?,
+            mode: mode(said, &variable)?,
+        })
     }
+}
+
+fn most(
+    settings: &Settings,
+    said: Said,
+    can_be_several: bool,
+    variable: &dyn Fn(&'static str) -> Option<String>,
+) -> Result<usize, SetupError> {
+    let of_block = settings.block.get(KEY).filter(|value| !value.is_null()).map(|value| (KEY, count(value)));
+    let of_variable = || {
+        let value = variable("MAX_CONCURRENT_ENVS")?;
+        Some(("MAX_CONCURRENT_ENVS", value.parse().ok().filter(|count| *count > 0)))
+    };
+    let most = match of_block.or_else(of_variable) {
+        Some((_, Some(count))) => count,
+        Some((name, None)) => return Err(wrong(format!("{name} must be a number above 0"))),
+        None if can_be_several => said.max_concurrent_envs.unwrap_or(MAX_CONCURRENT_ENVS),
+        None => said.max_concurrent_envs.unwrap_or(1),
+    };
+    match most {
+        0 => Err(wrong("max_concurrent_envs must be above 0".to_owned())),
+        2.. if !can_be_several => Err(wrong(format!(
+            "it does not support several sessions at a time (SUPPORTS_CONCURRENT_SESSIONS is false), but \
+             max_concurrent_envs is {most}: set it to 1"
+        ))),
+        most => Ok(most),
+    }
+}
+
+fn idle(
+    settings: &Settings,
+    variable: &dyn Fn(&'static str) -> Option<String>,
+) -> Result<Option<Duration>, SetupError> {
+    let idle = match variable("SESSION_TIMEOUT").filter(|_| !settings.block.contains_key(IDLE)) {
+        None => settings.session_idle_timeout,
+        Some(value) => {
+            let seconds = value.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+            seconds.ok_or_else(|| wrong(format!("SESSION_TIMEOUT is no number of seconds: {value:?}")))?
+        }
+    };
+    Ok(Some(idle).filter(|idle| !idle.is_zero()))
+}
+
+fn mode(said: Said, variable: &dyn Fn(&'static str) -> Option<String>) -> Result<Mode, SetupError> {
+    let (None, Some(value)) = (said.mode, variable("OPENENV_MODE")) else {
+        return Ok(said.mode.unwrap_or_default());
+    };
+    match value.to_lowercase().as_str() {
+        "simulation" => Ok(Mode::Simulation),
+        "production" => Ok(Mode::Production),
+        _ => Err(wrong(format!("OPENENV_MODE is {value:?}: simulation or production are modes"))),
+    }
+}
+
+fn wrong(words: String) -> SetupError {
+    SetupError::Environment(words)
 }
 
 fn count(value: &Value) -> Option<usize> {
@@ -102,60 +120,4 @@ fn count(value: &Value) -> Option<usize> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read(block: &str, said: Said, can: bool, variables: &[(&str, &str)]) -> Result<Limits, String> {
-        let settings = Settings::new("env").with_block(block).unwrap();
-        let variable = |name: &str| {
-            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
-        };
-        Limits::read(&settings, said, can, variable).map_err(|error| error.to_string())
-    }
-
-    #[test]
-    fn the_block_comes_before_variables_and_these_before_the_author() {
-        let said = Said { max_concurrent_envs: Some(3), mode: None };
-        let most = |block, said, can, variables: &[_]| {
-            read(block, said, can, variables).unwrap().max_concurrent_envs
-        };
-        assert_eq!(most("{}", Said::default(), true, &[]), 100);
-        assert_eq!(most("{}", Said::default(), false, &[]), 1);
-        assert_eq!(most("{}", said, true, &[]), 3);
-        assert_eq!(most("{}", said, true, &[("MAX_CONCURRENT_ENVS", "4")]), 4);
-        assert_eq!(most(r#"{"max_concurrent_envs": 5}"#, said, true, &[("MAX_CONCURRENT_ENVS", "4")]), 5);
-    }
-
-    #[test]
-    fn idle_sessions_end_unless_the_limit_is_nought() {
-        let idle = |block, variables: &[_]| {
-            read(block, Said::default(), true, variables).unwrap().session_idle_timeout
-        };
-        assert_eq!(idle("{}", &[]), Some(Duration::from_secs(86_400)));
-        assert_eq!(idle("{}", &[("SESSION_TIMEOUT", "0.5")]), Some(Duration::from_millis(500)));
-        let block = r#"{"session_idle_timeout_seconds": 7}"#;
-        assert_eq!(idle(block, &[("SESSION_TIMEOUT", "0.5")]), Some(Duration::from_secs(7)));
-        assert_eq!(idle(r#"{"session_idle_timeout_seconds": 0}"#, &[]), None);
-    }
-
-    #[test]
-    fn the_mode_is_the_authors_or_the_variables() {
-        let mode = |mode, value| {
-            let said = Said { mode, ..Said::default() };
-            read("{}", said, true, &[("OPENENV_MODE", value)]).map(|limits| limits.mode)
-        };
-        assert_eq!(mode(None, ""), Ok(Mode::Simulation));
-        assert_eq!(mode(None, "Production"), Ok(Mode::Production));
-        assert_eq!(mode(Some(Mode::Simulation), "production"), Ok(Mode::Simulation));
-        assert!(mode(None, "test").unwrap_err().contains("OPENENV_MODE is \"test\""));
-    }
-
-    #[test]
-    fn what_cannot_be_is_told() {
-        let said = |block, can, variables: &[_]| read(block, Said::default(), can, variables).unwrap_err();
-        assert!(said("{}", true, &[("MAX_CONCURRENT_ENVS", "0")]).contains("MAX_CONCURRENT_ENVS must be"));
-        assert!(said(r#"{"max_concurrent_envs": "x"}"#, true, &[]).contains("max_concurrent_envs must be"));
-        assert!(said(r#"{"max_concurrent_envs": 2}"#, false, &[]).contains("set it to 1"));
-        assert!(said("{}", true, &[("SESSION_TIMEOUT", "-1")]).contains("SESSION_TIMEOUT"));
-    }
-}
+mod tests;

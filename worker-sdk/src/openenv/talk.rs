@@ -8,12 +8,13 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 use super::Environment;
 use super::frames::{self, Message, Refusal, unknown_session};
-use super::live::{Core, NoSession};
+use super::live::Core;
 use super::mcp::{self, Unanswered};
 use super::registry::Absent;
 use super::requests::reset_of_message;
 use super::rpc::{self, Request, RpcError};
 use super::seat::Seat;
+use super::sessions::NoSession;
 use super::wire::{Incoming, Wire};
 
 /// What is spoken.

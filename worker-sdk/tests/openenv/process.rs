@@ -23,5 +23,5 @@ async fn a_stop_closes_websockets_with_1012() {
     process.signal();
     assert_eq!((ws.next().await, mcp.next().await), (Err(1012), Err(1012)));
     drop((ws, mcp));
-    assert!(process.stop().success());
+    assert!(process.wait().success());
 }
