@@ -28,15 +28,17 @@ use serde_json::value::RawValue;
 
 use crate::errors::detail;
 
+mod bounded;
 mod fields;
 pub mod lax;
 mod syntax;
 
-#[cfg(feature = "mcp")]
+pub use bounded::Bounded;
+#[cfg(any(feature = "mcp", feature = "openenv"))]
 pub(crate) use fields::value;
 pub use fields::{Fields, fields, object};
 pub use lax::{from_fields, from_value};
-#[cfg(feature = "mcp")]
+#[cfg(any(feature = "mcp", feature = "openenv"))]
 pub(crate) use syntax::python_error;
 
 /// The longest body that [`Body`] takes, in bytes, as an extension of the request. 256 MiB where there is none: a `/verify`

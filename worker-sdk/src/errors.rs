@@ -15,9 +15,11 @@ use serde_json::json;
 
 mod failure;
 mod invalid;
+mod pydantic;
 
 pub use failure::{Failure, catch_panic};
 pub use invalid::{Invalid, Problem};
+pub(crate) use pydantic::{explained, told};
 
 /// A fallback for routers: 404 as FastAPI answers it.
 pub async fn not_found() -> Response {

@@ -1,6 +1,6 @@
 #![doc = include_str!("../README.md")]
-// Without the tools over MCP, what only they need.
-#![cfg_attr(not(feature = "mcp"), allow(dead_code))]
+// Without one of them, what only it needs.
+#![cfg_attr(not(all(feature = "mcp", feature = "openenv")), allow(dead_code))]
 
 pub mod body;
 #[cfg(feature = "conformance")]
@@ -12,6 +12,8 @@ mod http;
 #[cfg_attr(not(feature = "mcp"), path = "no_mcp.rs")]
 mod mcp;
 pub mod metrics;
+#[cfg(feature = "openenv")]
+pub mod openenv;
 pub mod ors;
 mod repr;
 pub mod resources;
@@ -19,8 +21,10 @@ mod schema;
 pub mod serve;
 pub mod session;
 pub mod tasks;
+#[cfg(feature = "openenv")]
+pub mod tools;
 
-pub use body::{Body, Object};
+pub use body::{Body, Bounded, Object};
 pub use errors::Failure;
 pub use gym_wire::message::{NeMoGymResponse, Verdict, VerifyRequest};
 pub use gymnasium::{GymnasiumApp, GymnasiumServer, Reset, ResetInfo, Step};

@@ -21,6 +21,24 @@ pub(crate) fn of(value: &Value) -> String {
     }
 }
 
+/// Python's `str` of what JSON says.
+pub(crate) fn str_of(value: &Value) -> String {
+    value.as_str().map_or_else(|| of(value), str::to_owned)
+}
+
+/// The name of its type in Python.
+pub(crate) fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "NoneType",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_f64() => "float",
+        Value::Number(_) => "int",
+        Value::String(_) => "str",
+        Value::Array(_) => "list",
+        Value::Object(_) => "dict",
+    }
+}
+
 /// Python's `repr` of a string.
 pub(crate) fn repr(text: &str) -> String {
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
@@ -76,6 +94,13 @@ mod tests {
         ] {
             assert_eq!(repr(text), shown);
         }
+    }
+
+    #[test]
+    fn json_is_shown_as_python_shows_it() {
+        let value = serde_json::json!({"a": [null, true, 1, 2.5, "x"], "it's": {}});
+        assert_eq!(of(&value), r#"{'a': [None, True, 1, 2.5, 'x'], "it's": {}}"#);
+        assert_eq!((str_of(&value["a"][4]), type_of(&value["a"][3])), ("x".to_owned(), "float"));
     }
 
     #[test]

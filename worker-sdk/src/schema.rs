@@ -1,10 +1,48 @@
-//! Schemas of arguments, as pydantic writes them: models have seen the Python servers'.
+//! Schemas as pydantic writes them: models have seen the Python servers'.
 
-use schemars::Schema;
+use schemars::generate::SchemaSettings;
 use schemars::transform::{Transform, transform_subschemas};
+use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
 
-type Object = Map<String, Value>;
+pub(crate) type Object = Map<String, Value>;
+
+/// Of a type, as pydantic's `model_json_schema` of its twin.
+pub(crate) fn of<T: JsonSchema>() -> Object {
+    let mut schema = schemars::schema_for!(T);
+    // A struct without fields has none, and is no map of anything.
+    if let Some(object) = schema.as_object_mut()
+        && object.get("type").is_some_and(|kind| kind == "object")
+        && !object.contains_key("additionalProperties")
+    {
+        object.entry("properties").or_insert(json!({}));
+    }
+    pydantic(schema)
+}
+
+/// Of a type, as FastMCP tells of a tool's arguments or result: no titles, and nothing referred to that can stand where
+/// it is used. `None` if anything goes.
+pub(crate) fn inlined<T: JsonSchema>() -> Option<Object> {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    let mut schema = settings.into_generator().into_root_schema_for::<T>();
+    Pydantic.transform(&mut schema);
+    Untitled.transform(&mut schema);
+    let Value::Object(object) = schema.to_value() else { return None };
+    (!object.is_empty()).then_some(object)
+}
+
+/// Takes away every title.
+struct Untitled;
+
+impl Transform for Untitled {
+    fn transform(&mut self, schema: &mut Schema) {
+        transform_subschemas(self, schema);
+        schema.remove("title");
+    }
+}
 
 /// Of a tool without arguments, or with any.
 pub(crate) fn anything() -> Object {

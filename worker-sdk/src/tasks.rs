@@ -62,6 +62,8 @@ mod range;
 mod routes;
 mod split;
 
+#[cfg(feature = "openenv")]
+pub(crate) use api::last_name;
 pub use api::{MadeProvider, TaskApi};
 pub(crate) use call::Call;
 pub use error::TaskError;

@@ -12,7 +12,7 @@
 //! | sequences; tuples | arrays; with as many elements | `list_type`; `tuple_type`, `missing`, `too_long` |
 //! | maps; structs | objects | `dict_type`; `model_attributes_type`, `missing`, `extra_forbidden` (with `deny_unknown_fields`) |
 //! | enums of names | strings, pydantic's `Literal` | `literal_error` |
-//! | an author's own check (`serde::de::Error::custom`) | | `value_error`; `string_too_short`, `string_too_long` and `string_pattern_mismatch` for pydantic's own words on these |
+//! | an author's own check (`serde::de::Error::custom`) | | `value_error`; `string_too_short`, `string_too_long`, `string_pattern_mismatch`, `greater_than_equal` and the like for pydantic's own words on these |
 //!
 //! All problems of a body are reported, in pydantic's order. Where it differs from pydantic:
 //! - An `Option` may be absent, as serde has it; in pydantic it is required unless it has a default.

@@ -23,7 +23,7 @@ pub(super) fn normalize(text: &str) -> Result<Cow<'_, str>, Invalid> {
 }
 
 /// What Python's own words for the error are: `Expecting value: line 1 column 2 (char 1)`.
-#[cfg(feature = "mcp")]
+#[cfg(any(feature = "mcp", feature = "openenv"))]
 pub(crate) fn python_error(text: &str, invalid: &Invalid) -> String {
     let problem = invalid.problems().first();
     let error = problem.and_then(|problem| problem.ctx.as_ref()?["error"].as_str());

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::Exposed;
 use super::claim::Claim;
 use crate::Failure;
-use crate::errors::{Invalid, catch_panic};
+use crate::errors::{Invalid, catch_panic, explained};
 use crate::repr::{repr, sorted};
 use crate::resources::{Core, ErasedTool, ResourcesServer, ToolError};
 use crate::session::Caller;
@@ -25,9 +25,6 @@ pub(super) const VERSIONS: [ProtocolVersion; 4] = [
     ProtocolVersion::V_2025_06_18,
     ProtocolVersion::V_2025_11_25,
 ];
-
-/// Where pydantic explains its errors. It ends the text of each that a model gets to read.
-const EXPLAINED: &str = "https://errors.pydantic.dev/2.14/v/";
 
 /// The result of a request, or the error in its place.
 pub(super) async fn answer<E: ResourcesServer>(
@@ -128,18 +125,12 @@ fn told(error: ToolError) -> (StatusCode, String) {
     }
 }
 
-/// pydantic's own list, which FastAPI's replies leave the links out of.
+/// pydantic's own list.
 fn problems(invalid: &Invalid) -> String {
-    let detail = match invalid.detail() {
-        Value::Array(problems) => Value::Array(problems.into_iter().map(explained).collect()),
-        words => return words.as_str().unwrap_or_default().to_owned(),
-    };
+    let detail = explained(invalid);
+    if let Some(words) = detail.as_str() {
+        return words.to_owned();
+    }
     // It came out of JSON: it goes in again.
     dumps(&detail).unwrap_or_else(|_| Failure::from(invalid.clone()).to_string())
-}
-
-fn explained(mut problem: Value) -> Value {
-    let link = problem["type"].as_str().map(|kind| format!("{EXPLAINED}{kind}"));
-    problem["url"] = link.into();
-    problem
 }

@@ -242,6 +242,7 @@ fn description(alone: Option<String>) -> Description {
         session_end_routes: Vec::new(),
         routes_sessions_to_owner: true,
         multiple_workers_unsupported_reason: alone,
+        max_sessions_per_worker: None,
         is_forgeable: false,
     }
 }

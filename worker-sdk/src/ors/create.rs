@@ -17,7 +17,7 @@ use crate::body::{Fields, from_fields};
 use crate::errors::{Failure, Invalid};
 use crate::http::json_reply;
 use crate::repr::repr;
-use crate::session::{Phase, shortened};
+use crate::session::{Caller, Phase, shortened};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -49,7 +49,7 @@ pub(super) async fn create(State(core): State<Arc<Core>>, request: Request) -> R
         Ok(read) => read,
         Err(invalid) => return invalid.into_response(),
     };
-    let mut session = core.store.lock(&id).await;
+    let mut session = core.store.lock(&Caller::without_cookie(&id, &head.method, &head.uri)).await;
     if session.record.phase() == Phase::Open {
         return refusal(Failure::new(400, "Session already exists"));
     }

@@ -7,7 +7,7 @@ use axum::body::Bytes;
 use axum::extract::{Path, Request, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::middleware::{from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, post};
@@ -26,7 +26,7 @@ use crate::errors::{Failure, Invalid, method_not_allowed, spell_allow};
 use crate::http::{collect_bytes, get_alone, json_reply};
 use crate::repr::repr;
 use crate::serve::redirect;
-use crate::session::{Phase, Released, shortened};
+use crate::session::{Caller, Phase, Released, shortened};
 
 pub(super) fn router(core: Arc<Core>) -> Router {
     let routes = [
@@ -122,14 +122,14 @@ async fn create_session() -> Response {
     events::reply(stream::iter([events::event("task_id", &id), events::event("end", "")]))
 }
 
-async fn delete(State(core): State<Arc<Core>>, headers: HeaderMap) -> Response {
+async fn delete(State(core): State<Arc<Core>>, method: Method, uri: Uri, headers: HeaderMap) -> Response {
     let id = match session_id(&headers) {
         Ok(id) => id,
         Err(failure) => return refusal(failure),
     };
     // Also one that is being created, whose client has given up.
     if let Some(record) = core.store.find(&id) {
-        let session = core.store.lock_record(record).await;
+        let session = core.store.lock_record(record, &Caller::without_cookie(&id, &method, &uri)).await;
         if session.record.phase() == Phase::Open {
             session.end(Phase::Ended, Released::Closed).await;
             tracing::info!(session = shortened(&id), "deleted");

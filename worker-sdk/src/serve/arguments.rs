@@ -9,7 +9,8 @@ Serves an RL environment until SIGTERM or SIGINT.
   --describe     prints what the gateway asks, as one JSON object, and serves nothing
   --help         prints this
 
-Environment: GYM_WORKER_SOCKET or PORT, GYM_SERVER_NAME, GYM_SERVER_CONFIG (JSON), GYM_SESSION_SECRET, RUST_LOG.
+Environment: GYM_WORKER_SOCKET or PORT, GYM_SERVER_NAME, GYM_SERVER_CONFIG (JSON), GYM_SESSION_SECRET, RUST_LOG;
+of an OpenEnv environment also MAX_CONCURRENT_ENVS, SESSION_TIMEOUT, OPENENV_MODE.
 ";
 
 /// What is asked.

@@ -18,6 +18,9 @@ pub(crate) struct Description {
     pub(crate) session_end_routes: Vec<String>,
     pub(crate) routes_sessions_to_owner: bool,
     pub(crate) multiple_workers_unsupported_reason: Option<String>,
+    /// How many sessions a worker takes at a time, where the protocol has such a limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) max_sessions_per_worker: Option<usize>,
     /// Whether whoever knows the cookie's name can make one. Not for the gateway: it is warned of at the start.
     #[serde(skip)]
     pub(crate) is_forgeable: bool,

@@ -189,6 +189,7 @@ impl<S: SessionState> Routes<S> {
             session_end_routes: self.ends,
             routes_sessions_to_owner: workers.routes_sessions_to_owner,
             multiple_workers_unsupported_reason: workers.multiple_workers_unsupported_reason,
+            max_sessions_per_worker: None,
             is_forgeable: settings.session_secret.is_none(),
         };
         let ending = self.ending.layer(from_fn_with_state(store.clone(), end_after::<S>));

@@ -22,7 +22,8 @@ pub(crate) struct Caller(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    cookie: SessionCookie,
+    /// `None` where sessions are not named by a cookie.
+    cookie: Option<SessionCookie>,
     lines: Vec<HeaderValue>,
     /// The ID of a valid cookie.
     from_cookie: OnceLock<Option<Arc<str>>>,
@@ -38,23 +39,28 @@ impl Caller {
     /// The caller that a request's head tells of.
     pub(crate) fn new(cookie: &SessionCookie, method: &Method, uri: &Uri, headers: &HeaderMap) -> Self {
         let lines = headers.get_all(COOKIE).iter().cloned().collect();
-        Self::with(cookie, method.clone(), uri.clone(), lines, OnceLock::new())
+        Self::with(Some(cookie), method.clone(), uri.clone(), lines, OnceLock::new())
     }
 
     /// The caller with this ID, whatever cookies came along: of an MCP call, by its token.
     pub(crate) fn of(cookie: &SessionCookie, id: &str) -> Self {
         let uri = Uri::from_static("/mcp");
-        Self::with(cookie, Method::POST, uri, Vec::new(), OnceLock::from(Arc::from(id)))
+        Self::with(Some(cookie), Method::POST, uri, Vec::new(), OnceLock::from(Arc::from(id)))
+    }
+
+    /// The caller with this ID, where sessions are not named by a cookie.
+    pub(crate) fn without_cookie(id: &Arc<str>, method: &Method, uri: &Uri) -> Self {
+        Self::with(None, method.clone(), uri.clone(), Vec::new(), OnceLock::from(id.clone()))
     }
 
     fn with(
-        cookie: &SessionCookie,
+        cookie: Option<&SessionCookie>,
         method: Method,
         uri: Uri,
         lines: Vec<HeaderValue>,
         id: OnceLock<Arc<str>>,
     ) -> Self {
-        let (cookie, from_cookie, flags) = (cookie.clone(), OnceLock::new(), AtomicU8::new(0));
+        let (cookie, from_cookie, flags) = (cookie.cloned(), OnceLock::new(), AtomicU8::new(0));
         Self(Arc::new(Inner { cookie, lines, from_cookie, id, flags, method, uri }))
     }
 
@@ -66,7 +72,8 @@ impl Caller {
     /// The ID in the request's cookie, if that is valid.
     pub(crate) fn cookie_id(&self) -> Option<&Arc<str>> {
         let inner = &self.0;
-        inner.from_cookie.get_or_init(|| inner.cookie.read(&inner.lines).map(Arc::from)).as_ref()
+        let read = || inner.cookie.as_ref()?.read(&inner.lines).map(Arc::from);
+        inner.from_cookie.get_or_init(read).as_ref()
     }
 
     /// The request's session ID, without counting as its use.
@@ -106,9 +113,9 @@ impl Caller {
     /// Writes what the reply says of the session. `starts`: a start route's reply has the cookie always.
     pub(crate) fn sign(&self, starts: bool, headers: &mut HeaderMap) {
         let flags = self.0.flags.load(Ordering::Relaxed);
-        if starts || flags & USED != 0 {
+        if let Some(cookie) = self.0.cookie.as_ref().filter(|_| starts || flags & USED != 0) {
             // A cookie is ASCII: its payload is base64, and a name that no header can hold is refused at the start.
-            if let Ok(value) = HeaderValue::try_from(self.0.cookie.write(self.id())) {
+            if let Ok(value) = HeaderValue::try_from(cookie.write(self.id())) {
                 headers.append(SET_COOKIE, value);
                 // Starlette's session middleware says so beside its cookie.
                 headers.append(VARY, HeaderValue::from_static("Cookie"));

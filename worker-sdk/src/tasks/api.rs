@@ -130,7 +130,7 @@ async fn closed<P: TaskProvider>(provider: P) {
 }
 
 /// A type's name without its path and parameters.
-fn last_name(full: &str) -> &str {
+pub(crate) fn last_name(full: &str) -> &str {
     let plain = full.split('<').next().unwrap_or(full);
     plain.rsplit("::").next().unwrap_or(plain)
 }

@@ -6,7 +6,7 @@ use std::fmt;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 
-use crate::errors::detail;
+use crate::errors::{Failure, detail};
 
 /// Why a [`TaskProvider`](super::TaskProvider) has no answer. Any error becomes one with `?`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +48,19 @@ impl fmt::Display for TaskError {
             Self::Index => f.write_str("no task has that index"),
             Self::Failed(words) => f.write_str(words),
         }
+    }
+}
+
+impl From<Failure> for TaskError {
+    fn from(failure: Failure) -> Self {
+        Self::failed(failure)
+    }
+}
+
+impl From<TaskError> for Failure {
+    /// For a reset that looks its task up: the words are the error's.
+    fn from(error: TaskError) -> Self {
+        Self::fault(error)
     }
 }
 

@@ -45,10 +45,15 @@ impl Process {
         self.0.try_wait().unwrap().is_some()
     }
 
+    /// Waits until it has exited.
+    pub fn wait(&mut self) -> ExitStatus {
+        self.0.wait().unwrap()
+    }
+
     /// Sends SIGTERM, and waits until it has exited.
     pub fn stop(&mut self) -> ExitStatus {
         self.signal();
-        self.0.wait().unwrap()
+        self.wait()
     }
 }
 

@@ -154,6 +154,21 @@ impl Error {
     }
 }
 
+/// What pydantic's own words on a number's bounds mean, which an author's check may use.
+fn of_number(msg: &str) -> Option<(&'static str, Value)> {
+    let rest = msg.strip_prefix("Input should be ")?;
+    let (kind, key, bound) = [
+        ("greater_than_equal", "ge", "greater than or equal to "),
+        ("less_than_equal", "le", "less than or equal to "),
+        ("greater_than", "gt", "greater than "),
+        ("less_than", "lt", "less than "),
+    ]
+    .into_iter()
+    .find_map(|(kind, key, words)| Some((kind, key, rest.strip_prefix(words)?)))?;
+    let bound: serde_json::Number = bound.parse().ok()?;
+    Some((kind, json!({key: bound})))
+}
+
 /// What pydantic's own words on a string's length or pattern mean, which an author's check may use.
 fn of_string(msg: &str) -> Option<(&'static str, Value)> {
     let rest = msg.strip_prefix("String should ")?;
@@ -181,7 +196,7 @@ fn quoted(name: &str) -> String {
 impl serde::de::Error for Error {
     fn custom<T: fmt::Display>(msg: T) -> Self {
         let msg = msg.to_string();
-        if let Some((kind, ctx)) = of_string(&msg) {
+        if let Some((kind, ctx)) = of_string(&msg).or_else(|| of_number(&msg)) {
             return Self::new(kind, msg).with_ctx(ctx);
         }
         Self::new("value_error", format!("Value error, {msg}")).with_ctx(json!({"error": {}}))
