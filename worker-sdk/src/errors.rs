@@ -19,7 +19,10 @@ mod pydantic;
 
 pub use failure::{Failure, catch_panic};
 pub use invalid::{Invalid, Problem};
-pub(crate) use pydantic::{explained, told};
+#[cfg(any(feature = "mcp", feature = "openenv"))]
+pub(crate) use pydantic::explained;
+#[cfg(feature = "openenv")]
+pub(crate) use pydantic::told;
 
 /// A fallback for routers: 404 as FastAPI answers it.
 pub async fn not_found() -> Response {
