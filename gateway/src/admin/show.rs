@@ -59,6 +59,7 @@ fn sessions_of(server: &ServerSnapshot) -> Option<String> {
     }
     let mut parts: Vec<_> =
         server.session_cookie.iter().map(|name| format!("session cookie {name}")).collect();
+    parts.extend(server.protocol.iter().map(|name| format!("protocol {name}")));
     for (routes, what) in [(&server.session_start_routes, "started"), (&server.session_end_routes, "ended")] {
         if !routes.is_empty() {
             parts.push(format!("sessions also {what} by {}", routes.join(", ")));

@@ -39,12 +39,15 @@ pub struct GatewaySnapshot {
 pub struct ServerSnapshot {
     /// Its name in the config.
     pub name: String,
-    /// Its kind: `resources`, `agent`, `environment`, `model`, `generic`.
+    /// Its kind: `resources`, `agent`, `environment`, `model`, `openenv`, `ors`, `mcp`, `generic`.
     pub kind: String,
     /// Its front address.
     pub address: String,
     /// Its session cookie's name, once it is known: from the config, from the server's own word, or learned.
     pub session_cookie: Option<String>,
+    /// Which of a resources server's two protocols it speaks: `seed_verify` or `gymnasium`, once it or the config says so.
+    #[serde(default)]
+    pub protocol: Option<String>,
     /// Routes that start a session, beside the kind's own.
     pub session_start_routes: Vec<String>,
     /// Routes that end a session, beside the kind's own.

@@ -110,6 +110,7 @@ fn fake() -> Fake {
         kind: "resources".into(),
         address: "127.0.0.1:8000".into(),
         session_cookie: Some("Counter___counter".into()),
+        protocol: None,
         session_start_routes: vec!["/begin".into()],
         session_end_routes: vec!["/finish".into(), "/give_up".into()],
         routes_sessions_to_owner: true,

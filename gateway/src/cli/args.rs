@@ -291,6 +291,10 @@ pub(super) enum KindName {
     Agent,
     Environment,
     Model,
+    #[value(name = "openenv")]
+    OpenEnv,
+    Ors,
+    Mcp,
     Generic,
 }
 
@@ -301,6 +305,9 @@ impl From<KindName> for Kind {
             KindName::Agent => Self::Agent,
             KindName::Environment => Self::Environment,
             KindName::Model => Self::Model,
+            KindName::OpenEnv => Self::OpenEnv,
+            KindName::Ors => Self::Ors,
+            KindName::Mcp => Self::Mcp,
             KindName::Generic => Self::Generic,
         }
     }

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::stop::Signals;
 use crate::{
-    config::{Description, ServerConfig},
+    config::{Description, Protocol, ServerConfig},
     workers,
 };
 
@@ -102,6 +102,8 @@ pub(super) fn summary(server: &ServerConfig) -> String {
     let settings = &server.settings;
     let mut parts = vec![format!("kind {}", server.kind)];
     parts.extend(settings.session_cookie.as_ref().map(|name| format!("session cookie {name}")));
+    let protocol = settings.protocol.filter(|it| *it != Protocol::Both);
+    parts.extend(protocol.map(|protocol| format!("protocol {protocol}")));
     for (routes, what) in
         [(&settings.session_start_routes, "started"), (&settings.session_end_routes, "ended")]
     {

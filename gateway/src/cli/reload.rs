@@ -58,8 +58,8 @@ async fn check(plant: &Arc<Plant>) -> Result<Config, Refused> {
     let told = describe::settle_all(&mut config.servers, &plant.binary, &stop).await;
     told.map_err(|why| Refused::InvalidConfig(vec![why]))?;
     let mut asked = JoinSet::new();
-    for server in config.servers.iter().filter(|server| is_to_be_asked(plant, server)).cloned() {
-        let binary = plant.binary.clone();
+    for server in config.servers.iter().filter(|server| is_to_be_asked(plant, server)) {
+        let (server, binary) = (ServerConfig::clone(server), plant.binary.clone());
         asked.spawn(async move { ask(&server, &binary).await.map_err(|error| error.to_string()) });
     }
     let mut refused = Vec::new();

@@ -5,10 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::{
-    files::GYM_KINDS,
-    model::{GatewaySettings, Launch, ServerConfig, ServerSettings},
-};
+use super::model::{GatewaySettings, Kind, Launch, ServerConfig, ServerSettings};
 
 /// Keys whose value has changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -76,6 +73,7 @@ impl ServerSettings {
             after_restart: changed!(self, new;
                 session_cookie: "session_cookie",
                 session_secret: "session_secret",
+                protocol: "protocol",
                 session_start_routes: "session_start_routes",
                 session_end_routes: "session_end_routes",
                 routes_sessions_to_owner: "routes_sessions_to_owner",
@@ -92,6 +90,7 @@ impl ServerSettings {
         Self {
             session_cookie: old.session_cookie,
             session_secret: old.session_secret,
+            protocol: old.protocol,
             session_start_routes: old.session_start_routes,
             session_end_routes: old.session_end_routes,
             routes_sessions_to_owner: old.routes_sessions_to_owner,
@@ -158,7 +157,7 @@ impl ServerConfig {
                 },
             ) => {
                 // A server of NeMo Gym's kinds gets its block, front and all.
-                let is_gyms = GYM_KINDS.contains(&self.kind.key());
+                let is_gyms = self.kind.is_nemo_gym();
                 let counts = |config| if is_gyms { without_front(config) } else { Value::clone(config) };
                 (argv, directory, env) != (old_argv, old_directory, old_env)
                     || counts(server_config) != counts(old_server_config)
@@ -191,7 +190,8 @@ fn what_counts(name: &str, global: &Value) -> Map<String, Value> {
 }
 
 fn is_server(value: &Value) -> bool {
-    value.as_object().is_some_and(|map| GYM_KINDS.iter().any(|kind| map.contains_key(*kind)))
+    let mut kinds = Kind::ALL.into_iter().filter(|kind| kind.is_nemo_gym());
+    value.as_object().is_some_and(|map| kinds.any(|kind| map.contains_key(kind.key())))
 }
 
 fn texts<'a>(value: &'a Value, words: &mut BTreeSet<&'a str>) {
@@ -295,9 +295,16 @@ mod tests {
             ServerConfig { kind, launch, ..gym(json!({})) }
         };
         let differ = |kind, old, new| command(kind, new).starts_otherwise(&command(kind, old).launch);
-        assert!(!differ(Kind::Resources, json!({"port": 1, "num_workers": 2}), json!({"port": 1, "num_workers": 3})));
+        assert!(!differ(
+            Kind::Resources,
+            json!({"port": 1, "num_workers": 2}),
+            json!({"port": 1, "num_workers": 3})
+        ));
         assert!(differ(Kind::Resources, json!({"steps": 1}), json!({"steps": 2})));
-        assert!(differ(Kind::Generic, json!({"port": 1}), json!({"port": 2})), "its own, of whatever meaning");
+        assert!(
+            differ(Kind::Generic, json!({"port": 1}), json!({"port": 2})),
+            "its own, of whatever meaning"
+        );
         assert!(command(Kind::Resources, json!({})).starts_otherwise(&gym(json!({})).launch));
     }
 

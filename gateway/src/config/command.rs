@@ -81,15 +81,16 @@ fn config(options: RunOptions, context: &Context<'_>) -> Option<Config> {
         session_end_routes: true,
         routes_sessions_to_owner: true,
     };
+    let kind = options.kind.unwrap_or(Kind::Generic);
     let settings = ServerSettings {
         describe: options.describe.then_some(left_open),
         session_cookie: options.cookie,
         session_secret: options.session_secret,
-        ..ServerSettings::default()
+        ..ServerSettings::of(kind)
     };
     let server = ServerConfig {
         name: options.name.unwrap_or_else(|| "server".into()),
-        kind: options.kind.unwrap_or(Kind::Generic),
+        kind,
         file: None,
         listen,
         num_workers: num_workers?,

@@ -55,7 +55,7 @@ fn write_server(out: &mut String, server: &ServerConfig) -> fmt::Result {
         // Names alone: values may be secrets.
         writeln!(out, "  with      {}", env.keys().cloned().collect::<Vec<_>>().join(", "))?;
     }
-    differing(out, "  ", &server_rows(&server.settings), &server_rows(&ServerSettings::default()))
+    differing(out, "  ", &server_rows(&server.settings), &server_rows(&ServerSettings::of(server.kind)))
 }
 
 type Row = (&'static str, String);
@@ -93,6 +93,7 @@ fn server_rows(settings: &ServerSettings) -> Vec<Row> {
         ("describe", describe.to_string()),
         ("session_cookie", settings.session_cookie.clone().unwrap_or_else(|| "by the kind".into())),
         ("session_secret", secret.into()),
+        ("protocol", settings.protocol.unwrap_or_default().to_string()),
         ("session_start_routes", format!("[{}]", settings.session_start_routes.join(", "))),
         ("session_end_routes", format!("[{}]", settings.session_end_routes.join(", "))),
         ("routes_sessions_to_owner", settings.routes_sessions_to_owner.to_string()),

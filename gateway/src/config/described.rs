@@ -5,7 +5,8 @@ use std::fmt;
 use serde::Deserialize;
 
 use super::{
-    model::{Kind, Launch, LeftOpen, ServerConfig},
+    Protocol,
+    model::{Kind, Launch, LeftOpen, ServerConfig, ServerSettings},
     settings::{is_cookie_name, is_route},
 };
 
@@ -19,6 +20,9 @@ pub struct Description {
     /// The session cookie's name.
     #[serde(default)]
     pub session_cookie: Option<String>,
+    /// Which of their two protocols a resources server speaks. Null for any other kind.
+    #[serde(default)]
+    pub protocol: Option<Protocol>,
     /// Routes that start a session. Those of the protocol itself may be among them and change nothing.
     #[serde(default)]
     pub session_start_routes: Option<Vec<String>>,
@@ -52,6 +56,12 @@ impl Description {
             .map_err(|error| format!("what it wrote is no description: {error}"))?;
         if let Some(name) = told.session_cookie.as_deref().filter(|name| !is_cookie_name(name)) {
             return Err(format!("its session_cookie {name:?} cannot be a cookie's name"));
+        }
+        if let Some(protocol) = told.protocol.filter(|_| told.kind != Kind::Resources) {
+            return Err(format!(
+                "it says that it is of kind {} and that its protocol is {protocol}, which is one of resources servers",
+                told.kind
+            ));
         }
         for routes in [&told.session_start_routes, &told.session_end_routes] {
             if let Some(route) = routes.iter().flatten().find(|route| !is_route(route)) {
@@ -112,6 +122,8 @@ impl ServerConfig {
         let open = self.settings.describe.unwrap_or_default();
         if open.kind {
             self.kind = told.kind;
+            // `run` has no option for it: it was the default of another kind.
+            self.settings.session_idle_timeout = ServerSettings::of(told.kind).session_idle_timeout;
         }
         self.check_kind(told.kind)?;
         self.check_several(told)?;
@@ -133,12 +145,18 @@ impl ServerConfig {
             (None, theirs) => settings.session_cookie.clone_from(theirs),
             (Some(_), None) => {}
         }
+        match (settings.protocol, told.protocol) {
+            (Some(ours), Some(theirs)) => differs("protocol", ours.to_string(), theirs.to_string()),
+            (None, theirs) => settings.protocol = theirs,
+            (Some(_), None) => {}
+        }
+        let own = kind.session_routes(settings.protocol.unwrap_or_default());
         let (starts, ends) = (&mut settings.session_start_routes, &mut settings.session_end_routes);
         for (key, is_open, ours, theirs) in [
             ("session_start_routes", open.session_start_routes, starts, &told.session_start_routes),
             ("session_end_routes", open.session_end_routes, ends, &told.session_end_routes),
         ] {
-            match theirs.as_ref().map(|theirs| beyond(kind, theirs)) {
+            match theirs.as_ref().map(|theirs| beyond(own, theirs)) {
                 Some(theirs) if is_open => *ours = theirs,
                 Some(theirs) => differs(key, list(ours), list(&theirs)),
                 None => {}
@@ -178,12 +196,12 @@ impl ServerConfig {
         let key = "multiple_workers_unsupported_reason: \"\"";
         let advice = match (&self.file, self.kind) {
             (None, _) => "leave --num-workers out, so that it has one".into(),
-            (Some(_), Kind::Generic) => {
-                format!("set num_workers: 1 (or, if you know better, {key} in the same block)")
-            }
-            (Some(_), _) => {
+            (Some(_), kind) if kind.is_nemo_gym() => {
                 let place = format!("gateway.servers.{}", self.name);
                 format!("set num_workers: 1 (or, if you know better, {place}.{key})")
+            }
+            (Some(_), _) => {
+                format!("set num_workers: 1 (or, if you know better, {key} in the same block)")
             }
         };
         Err(self.contradiction(format!("did not agree to num_workers: {workers}: {reason}"), advice))
@@ -217,8 +235,7 @@ impl ServerConfig {
 }
 
 /// The routes of which the protocol does not say itself what they do.
-fn beyond(kind: Kind, routes: &[String]) -> Vec<String> {
-    let own = kind.session_routes();
+fn beyond(own: &[&str], routes: &[String]) -> Vec<String> {
     routes.iter().filter(|route| !own.contains(&route.as_str())).cloned().collect()
 }
 

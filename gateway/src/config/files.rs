@@ -3,26 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use super::{
+    model::Kind,
     problems::Problems,
     yaml::{self, Entry, Map, Node, Position, Value},
 };
 
-/// The kinds' config keys that NeMo Gym has.
-pub(crate) const GYM_KINDS: [&str; 4] =
-    ["resources_servers", "responses_api_agents", "environment_servers", "responses_api_models"];
-
-/// The gateway's own generic kind.
-pub(crate) const HTTP_KIND: &str = "http_servers";
-
-/// Kinds that are designed and not served yet.
-pub(crate) const LATER_KINDS: [&str; 3] = ["openenv_servers", "ors_servers", "mcp_servers"];
-
-/// The kind keys of an entry, in its order.
-pub(crate) fn kind_keys(node: &Node) -> Vec<&str> {
-    let known = |key: &&str| GYM_KINDS.contains(key) || LATER_KINDS.contains(key) || *key == HTTP_KIND;
-    node.map()
-        .map(|map| map.iter().map(|entry| entry.key.as_str()).filter(known).collect())
-        .unwrap_or_default()
+/// The kinds that an entry has keys of, in its order.
+pub(crate) fn kinds(node: &Node) -> Vec<Kind> {
+    let kind = |entry: &Entry| Kind::ALL.into_iter().find(|kind| kind.key() == entry.key);
+    node.map().into_iter().flatten().filter_map(kind).collect()
 }
 
 /// Reads all files and unites their top-level entries. What is wrong goes to `problems`; the rest is still returned.
@@ -60,7 +49,7 @@ fn unite(root: &mut Map, entry: Entry, problems: &Problems) {
     };
     if entry.key == "gateway" {
         merge(&mut first.node, entry.node, "gateway", problems);
-    } else if !kind_keys(&first.node).is_empty() || !kind_keys(&entry.node).is_empty() {
+    } else if !kinds(&first.node).is_empty() || !kinds(&entry.node).is_empty() {
         let place = problems.place(first.at);
         problems.at(
             entry.at,

@@ -7,22 +7,24 @@ pub enum Place {
     Gateway,
     /// `gateway.servers.<name>`: a NeMo Gym server's settings for the gateway.
     Server,
-    /// The block of an `http_servers` server.
-    Http,
+    /// The block of a server of the gateway's own kinds.
+    Own,
     /// The block of a NeMo Gym server; everything else there is Gym's.
     Gym,
 }
 
 impl Place {
     /// All places, in the order of the reference.
-    pub const ALL: [Place; 4] = [Place::Gateway, Place::Server, Place::Http, Place::Gym];
+    pub const ALL: [Place; 4] = [Place::Gateway, Place::Server, Place::Own, Place::Gym];
 
     /// The place in a user's words.
     pub fn words(self) -> &'static str {
         match self {
             Place::Gateway => "`gateway`",
             Place::Server => "`gateway.servers.<name>`",
-            Place::Http => "an `http_servers` server's own block",
+            Place::Own => {
+                "the block of an `http_servers`, `openenv_servers`, `ors_servers` or `mcp_servers` server"
+            }
             Place::Gym => "a NeMo Gym server's own block",
         }
     }
@@ -43,10 +45,12 @@ pub struct KeyDoc {
     pub text: &'static str,
 }
 
-use Place::{Gateway, Gym, Http, Server};
+use Place::{Gateway, Gym, Own, Server};
 
-const OWN: &[Place] = &[Server, Http];
-const FRONT: &[Place] = &[Gym, Http];
+/// Where a server's settings for the gateway stand.
+const SETTINGS: &[Place] = &[Server, Own];
+/// Where a server's front stands.
+const FRONT: &[Place] = &[Gym, Own];
 
 const fn key(
     key: &'static str,
@@ -70,8 +74,8 @@ static KEYS: &[KeyDoc] = &[
     key("servers", &[Gateway], "map", "{}", "Settings for NeMo Gym servers, by server name."),
 
     key("entrypoint", &[Gym], "path", "none: needed", "The script, in the server's folder. Not needed with `gateway.servers.<name>.command`."),
-    key("command", OWN, "list of text", "none: needed in `http_servers`", "Program and arguments; `{socket}` and `{port}` are replaced. For a NeMo Gym server it takes the place of `entrypoint`; the worker gets its block in `GYM_SERVER_CONFIG`."),
-    key("describe", OWN, "true or false", "false", "Ask the command what it is before it starts: it is run once with `--describe` behind its arguments. What it says holds where a key here does not say it."),
+    key("command", SETTINGS, "list of text", "none: needed, but for NeMo Gym servers", "Program and arguments; `{socket}` and `{port}` are replaced. For a NeMo Gym server it takes the place of `entrypoint`; the worker gets its block in `GYM_SERVER_CONFIG`."),
+    key("describe", SETTINGS, "true or false", "false", "Ask the command what it is before it starts: it is run once with `--describe` behind its arguments. What it says holds where a key here does not say it."),
     key("host", FRONT, "text", "127.0.0.1", "Host of the front address."),
     key("port", FRONT, "0 to 65535", "none: needed to be served", "Port of the front address; 0 takes a free one. A NeMo Gym server without it is left to Gym."),
     key("num_workers", FRONT, "1 to 1024", "1", "How many worker processes."),
@@ -79,31 +83,32 @@ static KEYS: &[KeyDoc] = &[
 
     key("python", &[Server], "path", "the folder's `.venv`, `$VIRTUAL_ENV`, `python3`", "The interpreter. A bare name is looked up on `PATH`."),
     key("directory", &[Server], "path", "`<kind>/<implementation>` beside the config, in the working directory or in site-packages; with `command` the config's folder", "The folder that workers start in, with the entrypoint."),
-    key("working_directory", &[Http], "path", "the config's folder", "The folder that workers start in."),
-    key("environment", OWN, "map of text", "{}", "Environment variables of the workers, on top of the gateway's own."),
-    key("config", &[Http], "map", "{}", "What the worker gets as JSON in `GYM_SERVER_CONFIG`."),
+    key("working_directory", &[Own], "path", "the config's folder", "The folder that workers start in."),
+    key("environment", SETTINGS, "map of text", "{}", "Environment variables of the workers, on top of the gateway's own."),
+    key("config", &[Own], "map", "{}", "What the worker gets as JSON in `GYM_SERVER_CONFIG`."),
 
-    key("session_cookie", OWN, "text", "said by the server (`describe`) or learned from it; else in `http_servers` none, no sessions", "Name of the session cookie."),
-    key("session_secret", OWN, "text", "the cookie's name", "Key that signs the session cookie. A server with a `command` gets it as `GYM_SESSION_SECRET`, so that it is set once for both."),
-    key("session_start_routes", OWN, "list of paths", "[]", "More routes that start a session."),
-    key("session_end_routes", OWN, "list of paths", "[]", "More routes that end a session."),
-    key("routes_sessions_to_owner", OWN, "true or false", "true", "`false`: plain balancing, no sessions."),
-    key("multiple_workers_unsupported_reason", OWN, "text", "what the server says", "Why the server must have one worker; refuses more. `\"\"` overrides what the server says."),
-    key("session_idle_timeout_seconds", OWN, "seconds", "86400", "How long an open session may be idle before it counts as lost."),
-    key("lost_session_retention_seconds", OWN, "seconds", "86400", "How long a lost session is answered with 410."),
-    key("max_lost_sessions", OWN, "whole number", "1000000", "The most lost sessions that are remembered; the oldest go first."),
-    key("max_naming_body_bytes", OWN, "bytes", "67108864", "Largest body of a request that carries its session ID in the body; above it 413."),
-    key("queue_timeout_seconds", OWN, "seconds", "10", "How long a request waits for a ready worker before 503."),
-    key("start_timeout_seconds", OWN, "seconds", "120", "How long a worker may take to become ready."),
-    key("worker_timeout_seconds", OWN, "seconds", "no limit", "How long a worker may take for the head of its reply before 504. A verify may take hours."),
-    key("worker_idle_timeout_seconds", OWN, "seconds", "4", "How long an unused connection to a worker is kept (uvicorn closes after 5)."),
-    key("client_idle_timeout_seconds", OWN, "seconds", "75", "How long a client may take for a request's head, or leave its connection idle."),
-    key("restart_backoff_seconds", OWN, "seconds", "0.5", "First wait before a dead worker is started again; it doubles each time."),
-    key("restart_backoff_max_seconds", OWN, "seconds", "60", "Longest wait before a dead worker is started again."),
-    key("max_start_failures", OWN, "whole number", "10", "After so many failures of a slot in a row (starts, and workers that died before a minute of health) it is `failed`, and tried again every `failed_retry_seconds`; 0: never given up."),
-    key("failed_retry_seconds", OWN, "seconds", "300", "How often a `failed` slot is tried again."),
-    key("drain_timeout_seconds", OWN, "seconds", "3600", "How long a draining worker may keep its sessions before they are lost; 0: for ever."),
-    key("max_surge", OWN, "1 to 1024", "1", "How many workers a replacement may have beside the one of each slot: those that start, and those that drain since another has taken over."),
+    key("session_cookie", SETTINGS, "text", "said by the server (`describe`) or learned from it; else in `http_servers` none, no sessions", "Name of the session cookie. Not for `openenv_servers`, `ors_servers` and `mcp_servers`."),
+    key("session_secret", SETTINGS, "text", "the cookie's name", "Key that signs the session cookie. A server with a `command` gets it as `GYM_SESSION_SECRET`, so that it is set once for both."),
+    key("protocol", &[Server], "`both`, `seed_verify` or `gymnasium`", "said by the server (`describe`), else both", "Which protocol a `resources_servers` server speaks. With `seed_verify` `POST /reset`, `/step` and `/close` are ordinary tools, with `gymnasium` `/seed_session`, `/verify` and `/close_session` are."),
+    key("session_start_routes", SETTINGS, "list of paths", "[]", "More routes that start a session."),
+    key("session_end_routes", SETTINGS, "list of paths", "[]", "More routes that end a session."),
+    key("routes_sessions_to_owner", SETTINGS, "true or false", "true", "`false`: plain balancing, no sessions."),
+    key("multiple_workers_unsupported_reason", SETTINGS, "text", "what the server says", "Why the server must have one worker; refuses more. `\"\"` overrides what the server says."),
+    key("session_idle_timeout_seconds", SETTINGS, "seconds", "86400", "How long an open session may be idle before it counts as lost. `ors_servers`: 900 by default."),
+    key("lost_session_retention_seconds", SETTINGS, "seconds", "86400", "How long a lost session is answered with 410."),
+    key("max_lost_sessions", SETTINGS, "whole number", "1000000", "The most lost sessions that are remembered; the oldest go first."),
+    key("max_naming_body_bytes", SETTINGS, "bytes", "67108864", "Largest body of a request that carries its session ID in the body; above it 413."),
+    key("queue_timeout_seconds", SETTINGS, "seconds", "10", "How long a request waits for a ready worker before 503."),
+    key("start_timeout_seconds", SETTINGS, "seconds", "120", "How long a worker may take to become ready."),
+    key("worker_timeout_seconds", SETTINGS, "seconds", "no limit", "How long a worker may take for the head of its reply before 504. A verify may take hours."),
+    key("worker_idle_timeout_seconds", SETTINGS, "seconds", "4", "How long an unused connection to a worker is kept (uvicorn closes after 5)."),
+    key("client_idle_timeout_seconds", SETTINGS, "seconds", "75", "How long a client may take for a request's head, or leave its connection idle."),
+    key("restart_backoff_seconds", SETTINGS, "seconds", "0.5", "First wait before a dead worker is started again; it doubles each time."),
+    key("restart_backoff_max_seconds", SETTINGS, "seconds", "60", "Longest wait before a dead worker is started again."),
+    key("max_start_failures", SETTINGS, "whole number", "10", "After so many failures of a slot in a row (starts, and workers that died before a minute of health) it is `failed`, and tried again every `failed_retry_seconds`; 0: never given up."),
+    key("failed_retry_seconds", SETTINGS, "seconds", "300", "How often a `failed` slot is tried again."),
+    key("drain_timeout_seconds", SETTINGS, "seconds", "3600", "How long a draining worker may keep its sessions before they are lost; 0: for ever."),
+    key("max_surge", SETTINGS, "1 to 1024", "1", "How many workers a replacement may have beside the one of each slot: those that start, and those that drain since another has taken over."),
 ];
 
 /// Every key of the gateway's, in the order of the reference.

@@ -14,6 +14,7 @@ mod launch;
 mod listen;
 mod model;
 mod problems;
+mod protocol;
 mod section;
 mod servers;
 mod settings;
@@ -33,6 +34,7 @@ pub use keys::{KeyDoc, Place, reference, reference_markdown};
 pub use model::{
     Config, ErrorList, GatewaySettings, Kind, Launch, LeftOpen, Listen, ServerConfig, ServerSettings,
 };
+pub use protocol::Protocol;
 
 use self::{
     interpolate::Resolver,

@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Duration};
 
+use super::Protocol;
+
 /// Everything that `serve`, `run` and `check` need, validated.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -42,13 +44,37 @@ pub enum Kind {
     Environment,
     /// NeMo Gym `responses_api_models`.
     Model,
+    /// OpenEnv `openenv_servers`.
+    OpenEnv,
+    /// Open Reward Standard `ors_servers`.
+    Ors,
+    /// Model Context Protocol over streamable HTTP, `mcp_servers`.
+    Mcp,
     /// Anything else that speaks HTTP: `http_servers`, and `run` without `--kind`.
     Generic,
 }
 
 impl Kind {
     /// All kinds that this version serves.
-    pub const ALL: [Kind; 5] = [Kind::Resources, Kind::Agent, Kind::Environment, Kind::Model, Kind::Generic];
+    pub const ALL: [Kind; 8] = [
+        Kind::Resources,
+        Kind::Agent,
+        Kind::Environment,
+        Kind::Model,
+        Kind::OpenEnv,
+        Kind::Ors,
+        Kind::Mcp,
+        Kind::Generic,
+    ];
+
+    /// Whether a server of this kind is NeMo Gym's: its block is Gym's own, and the gateway's settings for it stand
+    /// under `gateway.servers`. The block of any other kind takes them directly.
+    pub fn is_nemo_gym(self) -> bool {
+        match self {
+            Kind::Resources | Kind::Agent | Kind::Environment | Kind::Model => true,
+            Kind::OpenEnv | Kind::Ors | Kind::Mcp | Kind::Generic => false,
+        }
+    }
 
     /// The key that a server of this kind has in the config: `resources_servers` and so on.
     pub fn key(self) -> &'static str {
@@ -57,29 +83,34 @@ impl Kind {
             Kind::Agent => "responses_api_agents",
             Kind::Environment => "environment_servers",
             Kind::Model => "responses_api_models",
+            Kind::OpenEnv => "openenv_servers",
+            Kind::Ors => "ors_servers",
+            Kind::Mcp => "mcp_servers",
             Kind::Generic => "http_servers",
         }
     }
 
-    /// The word for the command line and `/status`: `resources`, `agent`, `environment`, `model`, `generic`.
+    /// The word for the command line and `/status`: `resources`, `agent`, `environment`, `model`, `openenv`, `ors`,
+    /// `mcp`, `generic`.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Resources => "resources",
             Kind::Agent => "agent",
             Kind::Environment => "environment",
             Kind::Model => "model",
+            Kind::OpenEnv => "openenv",
+            Kind::Ors => "ors",
+            Kind::Mcp => "mcp",
             Kind::Generic => "generic",
         }
     }
 
-    /// The routes of which the protocol itself says what they do to a session.
-    pub fn session_routes(self) -> &'static [&'static str] {
+    /// The routes of which the kind itself says what they do to a session; those of a resources server by `protocol`.
+    pub fn session_routes(self, protocol: Protocol) -> &'static [&'static str] {
         match self {
-            Kind::Resources => {
-                &["/seed_session", "/reset", "/step", "/verify", "/close_session", "/close", "/mcp", "/mcp/"]
-            }
+            Kind::Resources => protocol.session_routes(),
             Kind::Agent => &["/v1/agent_sessions", "/v1/agent_sessions/close"],
-            Kind::Environment | Kind::Model | Kind::Generic => &[],
+            Kind::Environment | Kind::Model | Kind::OpenEnv | Kind::Ors | Kind::Mcp | Kind::Generic => &[],
         }
     }
 }
@@ -173,6 +204,9 @@ pub struct ServerSettings {
     pub session_cookie: Option<String>,
     /// The session cookie's signing secret; `None`: its name, as NeMo Gym does. A command gets it in its environment.
     pub session_secret: Option<String>,
+    /// Which protocol a resources server speaks; `None`: what it says itself if it is asked, else
+    /// [`Protocol::Both`].
+    pub protocol: Option<Protocol>,
     /// More routes that start a session, beside the kind's own.
     pub session_start_routes: Vec<String>,
     /// More routes that end a session, beside the kind's own.
@@ -183,7 +217,7 @@ pub struct ServerSettings {
     pub multiple_workers_unsupported_reason: Option<String>,
     /// How long an ended or claimed session is remembered after its last request; default 300 s.
     pub session_close_retry_window: Duration,
-    /// How long an open session may be idle before it counts as lost; default 86,400 s.
+    /// How long an open session may be idle before it counts as lost; default 86,400 s, of kind ors 900 s.
     pub session_idle_timeout: Duration,
     /// How long a lost session is answered with 410; default 86,400 s.
     pub lost_session_retention: Duration,
@@ -242,12 +276,24 @@ impl Default for GatewaySettings {
     }
 }
 
+impl ServerSettings {
+    /// The defaults of a kind. An Open Reward Standard server gives up a session that was idle for 900 s.
+    pub fn of(kind: Kind) -> Self {
+        let mut settings = Self::default();
+        if kind == Kind::Ors {
+            settings.session_idle_timeout = Duration::from_secs(900);
+        }
+        settings
+    }
+}
+
 impl Default for ServerSettings {
     fn default() -> Self {
         Self {
             describe: None,
             session_cookie: None,
             session_secret: None,
+            protocol: None,
             session_start_routes: Vec::new(),
             session_end_routes: Vec::new(),
             routes_sessions_to_owner: true,

@@ -2,12 +2,12 @@
 
 mod block;
 mod gym;
-mod http;
 mod near;
+mod own;
 
 use self::block::{Block, Taken, take_apart};
 use super::{
-    files::{GYM_KINDS, kind_keys},
+    files::kinds,
     keys::nearest,
     listen,
     model::{Kind, Launch, Listen, ServerConfig, ServerSettings},
@@ -30,7 +30,8 @@ pub(crate) fn read(context: &Context<'_>, root: &Map, own: Option<&Node>) -> Fou
     let mut known = Vec::new();
     let global = std::cell::OnceCell::new();
     for entry in root.iter().filter(|entry| entry.key != "gateway") {
-        if kind_keys(&entry.node).is_empty() {
+        let kinds = kinds(&entry.node);
+        if kinds.is_empty() {
             // Else it would be one of Gym's own global values, and pass in silence.
             if near::complain(context, entry) {
                 known.push(entry.key.as_str());
@@ -39,8 +40,8 @@ pub(crate) fn read(context: &Context<'_>, root: &Map, own: Option<&Node>) -> Fou
         }
         known.push(entry.key.as_str());
         let own = own.and_then(|own| own.get(&entry.key));
-        match take_apart(context, entry, own) {
-            Taken::Block(block) if block.kind == Kind::Generic => found.servers.extend(http::http(context, &block)),
+        match take_apart(context, entry, &kinds, own) {
+            Taken::Block(block) if !block.kind.is_nemo_gym() => found.servers.extend(own::own(context, &block)),
             Taken::Block(block) => {
                 let Some(section) = Section::any(context, block.node, &block.path()) else { continue };
                 if !section.has("port") && own.is_none() {
@@ -134,8 +135,8 @@ fn json(context: &Context<'_>, node: &Node, key: &str) -> Option<serde_json::Val
 /// What NeMo Gym workers get: everything that is not the gateway's, as written.
 fn global_config(context: &Context<'_>, root: &Map) -> serde_json::Value {
     let gyms = |entry: &&Entry| {
-        let kinds = kind_keys(&entry.node);
-        entry.key != "gateway" && (kinds.is_empty() || kinds.iter().any(|kind| GYM_KINDS.contains(kind)))
+        let kinds = kinds(&entry.node);
+        entry.key != "gateway" && (kinds.is_empty() || kinds.into_iter().any(Kind::is_nemo_gym))
     };
     let entries = root.iter().filter(gyms);
     let object =

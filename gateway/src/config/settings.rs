@@ -3,9 +3,10 @@
 use std::{net::SocketAddr, time::Duration};
 
 use super::{
+    Protocol,
     interpolate::reread,
     listen,
-    model::{GatewaySettings, LeftOpen, ServerSettings},
+    model::{GatewaySettings, Kind, LeftOpen, ServerSettings},
     section::{Section, Zero},
     yaml::Value,
 };
@@ -61,13 +62,14 @@ fn admin(section: &Section<'_>) -> Option<Option<SocketAddr>> {
 }
 
 /// Reads a server's settings. The close-retry window stands elsewhere for NeMo Gym servers, so it is given.
-pub(crate) fn server(section: &Section<'_>, close_retry: Option<Duration>) -> ServerSettings {
-    let default = ServerSettings::default();
+pub(crate) fn server(section: &Section<'_>, kind: Kind, close_retry: Option<Duration>) -> ServerSettings {
+    let default = ServerSettings::of(kind);
     let duration = |key, zero, default| section.seconds(key, zero).unwrap_or(default);
     let settings = ServerSettings {
         describe: describe(section),
         session_cookie: cookie_name(section),
         session_secret: section.text("session_secret"),
+        protocol: protocol(section),
         session_start_routes: routes(section, "session_start_routes"),
         session_end_routes: routes(section, "session_end_routes"),
         routes_sessions_to_owner: section.flag("routes_sessions_to_owner").unwrap_or(true),
@@ -144,6 +146,11 @@ fn describe(section: &Section<'_>) -> Option<LeftOpen> {
         session_end_routes: !section.has("session_end_routes"),
         routes_sessions_to_owner: !section.has("routes_sessions_to_owner"),
     })
+}
+
+fn protocol(section: &Section<'_>) -> Option<Protocol> {
+    let said = section.text("protocol")?;
+    said.parse().map_err(|why| section.complain("protocol", why)).ok()
 }
 
 fn bytes(section: &Section<'_>, key: &str) -> Option<usize> {

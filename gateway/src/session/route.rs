@@ -2,12 +2,12 @@
 
 use http::Method;
 
-use crate::config::{Kind, ServerConfig};
+use crate::config::{Kind, Protocol, ServerConfig};
 
 /// What kind of route a request is for: the metrics' label, and what the rule goes by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RouteClass {
-    /// `POST /seed_session`; of an agent `POST /v1/agent_sessions`.
+    /// `POST /seed_session`, like all of these where the server's protocol has it; of an agent `POST /v1/agent_sessions`.
     Seed,
     /// `POST /reset`.
     Reset,
@@ -103,6 +103,7 @@ impl Route {
 #[derive(Debug)]
 pub(super) struct Routes {
     kind: Kind,
+    protocol: Protocol,
     starts: Vec<String>,
     ends: Vec<String>,
 }
@@ -112,6 +113,7 @@ impl Routes {
         let settings = &config.settings;
         Self {
             kind: config.kind,
+            protocol: settings.protocol.unwrap_or_default(),
             starts: settings.session_start_routes.clone(),
             ends: settings.session_end_routes.clone(),
         }
@@ -138,7 +140,7 @@ impl Routes {
     fn class(&self, method: &Method, path: &str) -> RouteClass {
         let by_kind = match self.kind {
             Kind::Resources if path == "/mcp" || path == "/mcp/" => Some(RouteClass::Mcp),
-            Kind::Resources if method == Method::POST => resources_post(path),
+            Kind::Resources if method == Method::POST => resources_post(self.protocol, path),
             Kind::Agent if method == Method::POST => agent_post(path),
             Kind::Generic => Some(RouteClass::Other),
             _ => None,
@@ -147,14 +149,15 @@ impl Routes {
     }
 }
 
-fn resources_post(path: &str) -> Option<RouteClass> {
+/// The protocol's own routes: a tool that has the name of one in the other protocol is a tool.
+fn resources_post(protocol: Protocol, path: &str) -> Option<RouteClass> {
     match path {
-        "/seed_session" => Some(RouteClass::Seed),
-        "/reset" => Some(RouteClass::Reset),
-        "/step" => Some(RouteClass::Step),
-        "/verify" => Some(RouteClass::Verify),
-        "/close_session" => Some(RouteClass::CloseSession),
-        "/close" => Some(RouteClass::Close),
+        "/seed_session" if protocol.seeds() => Some(RouteClass::Seed),
+        "/verify" if protocol.seeds() => Some(RouteClass::Verify),
+        "/close_session" if protocol.seeds() => Some(RouteClass::CloseSession),
+        "/reset" if protocol.resets() => Some(RouteClass::Reset),
+        "/step" if protocol.resets() => Some(RouteClass::Step),
+        "/close" if protocol.resets() => Some(RouteClass::Close),
         _ => None,
     }
 }
@@ -222,13 +225,14 @@ mod tests {
 
     #[test]
     fn the_kinds_own_routes_are_those_with_a_class_of_their_own() {
-        let paths = Kind::ALL.into_iter().flat_map(Kind::session_routes);
+        let paths = Kind::ALL.into_iter().flat_map(|kind| kind.session_routes(Protocol::Both));
         for path in paths.copied().chain(["/", "/health", "/increment", "/close/"]) {
-            for kind in Kind::ALL {
-                let routes = Routes { kind, starts: Vec::new(), ends: Vec::new() };
+            for (kind, protocol) in Kind::ALL.into_iter().flat_map(|kind| Protocol::ALL.map(|it| (kind, it)))
+            {
+                let routes = Routes { kind, protocol, starts: Vec::new(), ends: Vec::new() };
                 let class = routes.read(&Method::POST, path).class;
                 let own = !matches!(class, RouteClass::Other | RouteClass::SessionLess);
-                assert_eq!(kind.session_routes().contains(&path), own, "{kind} {path}");
+                assert_eq!(kind.session_routes(protocol).contains(&path), own, "{kind} {protocol} {path}");
             }
         }
     }

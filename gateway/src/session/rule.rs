@@ -32,7 +32,7 @@ pub(super) fn names_sessions(config: &ServerConfig) -> bool {
         && match config.kind {
             Kind::Resources | Kind::Agent => true,
             Kind::Generic => config.settings.session_cookie.is_some(),
-            Kind::Environment | Kind::Model => false,
+            Kind::Environment | Kind::Model | Kind::OpenEnv | Kind::Ors | Kind::Mcp => false,
         }
 }
 

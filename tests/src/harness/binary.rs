@@ -19,7 +19,16 @@ pub fn gateway() -> &'static Path {
 
 /// The stub worker: cargo builds it before this package's tests.
 pub fn stub_worker() -> PathBuf {
-    let path = profile_directory().join("stub-worker");
+    own("stub-worker")
+}
+
+/// The server of the worker SDK with routes named like those of the other protocol: cargo builds it before, too.
+pub fn namesake_worker() -> PathBuf {
+    own("namesake-worker")
+}
+
+fn own(name: &str) -> PathBuf {
+    let path = profile_directory().join(name);
     assert!(path.exists(), "{} is not built: cargo build -p gym-gateway-tests", path.display());
     path
 }

@@ -21,6 +21,12 @@ pub enum Kind {
     Agent,
     /// `responses_api_models`.
     Model,
+    /// `openenv_servers`.
+    OpenEnv,
+    /// `ors_servers`.
+    Ors,
+    /// `mcp_servers`.
+    Mcp,
     /// `http_servers`.
     Generic,
 }
@@ -31,8 +37,16 @@ impl Kind {
             Self::Resources => "resources_servers",
             Self::Agent => "responses_api_agents",
             Self::Model => "responses_api_models",
+            Self::OpenEnv => "openenv_servers",
+            Self::Ors => "ors_servers",
+            Self::Mcp => "mcp_servers",
             Self::Generic => "http_servers",
         }
+    }
+
+    /// Whether the settings for the gateway stand under `gateway.servers`.
+    fn is_nemo_gym(self) -> bool {
+        matches!(self, Self::Resources | Self::Agent | Self::Model)
     }
 }
 
@@ -126,7 +140,7 @@ impl Setup {
         let mut gateway = self.gateway.clone();
         let place = json!({"host": "127.0.0.1", "port": 0, "num_workers": self.workers});
         block.extend(place.as_object().cloned().unwrap_or_default());
-        let block = if self.kind == Kind::Generic {
+        let block = if !self.kind.is_nemo_gym() {
             block.extend(settings);
             json!({self.kind.key(): {SERVER: block}})
         } else {

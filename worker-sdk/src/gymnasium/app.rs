@@ -75,21 +75,38 @@ impl<E: GymnasiumServer> GymnasiumApp<E> {
         if E::SUPPORTS_EXPLICIT_CLOSE {
             others.push("/close");
         }
-        let routes = Routes::beside("/reset", &others, |_| false);
+        let routes = Routes::beside("gymnasium", "/reset", &others, |_| false);
         Self { server: Arc::new(server), routes, settings: None }
     }
 
     /// Adds a route of the author's own. Its handler may take [`Session<E::State>`](crate::Session) as an extractor: 404
     /// if that is unknown, and the reply sets the cookie if the handler used it.
     pub fn route(mut self, path: &str, handlers: MethodRouter) -> Self {
-        self.routes.add(path, handlers);
+        if self.may_go_on_after(path) {
+            self.routes.add(path, handlers);
+        }
         self
+    }
+
+    /// Whether a session may go on after a POST to the path: the gateway takes `/close` as the protocol has it.
+    fn may_go_on_after(&mut self, path: &str) -> bool {
+        let ends = path == "/close" && !E::SUPPORTS_EXPLICIT_CLOSE;
+        if ends {
+            self.routes.refuse(
+                "the route /close ends its session in this protocol: set SUPPORTS_EXPLICIT_CLOSE to have it served, \
+                 add yours with end_route, or name it otherwise"
+                    .into(),
+            );
+        }
+        !ends
     }
 
     /// The same for a further start route: its handler takes [`Start<E::State>`](crate::Start) and opens the session.
     /// Every reply sets the session cookie. The path has no parameters: the gateway knows it by comparison.
     pub fn start_route(mut self, path: &str, handlers: MethodRouter) -> Self {
-        self.routes.add_start(path, handlers);
+        if self.may_go_on_after(path) {
+            self.routes.add_start(path, handlers);
+        }
         self
     }
 

@@ -78,13 +78,16 @@ impl<E: ResourcesServer> ResourcesApp<E> {
         Self {
             server: Arc::new(server),
             tools: Tools::new(),
-            routes: Routes::beside("/seed_session", &others, mcp::is_mcp),
+            routes: Routes::beside("seed_verify", "/seed_session", &others, mcp::is_mcp),
             settings: None,
             over_mcp: false,
         }
     }
 
     /// Adds the tool `POST /{name}`, which an agent calls for a model's function call of that name.
+    ///
+    /// Also `reset`, `step` and `close` are free names: `--describe` says that the server does not speak the Gymnasium
+    /// protocol. A gateway that was not told (no `describe: true`, no `protocol: seed_verify`) ends a session at `/close`.
     pub fn tool<M>(self, name: &str, tool: impl Tool<E, M>) -> Self {
         self.add_tool(name, None, tool)
     }

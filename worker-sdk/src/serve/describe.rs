@@ -7,6 +7,8 @@ use serde::Serialize;
 pub(crate) struct Description {
     /// The kind, in the gateway's words.
     pub(crate) kind: &'static str,
+    /// Which of the kind's two: the gateway takes the routes of the other one for ordinary tools.
+    pub(crate) protocol: &'static str,
     pub(crate) session_cookie: String,
     /// Beyond the kind's own.
     pub(crate) session_start_routes: Vec<String>,

@@ -24,6 +24,7 @@ pub(crate) struct Routes {
     /// Those of them that end their sessions.
     ending: Router,
     paths: Paths,
+    protocol: &'static str,
     is_reserved: fn(&str) -> bool,
     starts: Vec<String>,
     ends: Vec<String>,
@@ -38,14 +39,20 @@ pub(crate) struct Workers {
 }
 
 impl Routes {
-    /// None yet, beside a protocol with this start route and these others, and the health routes. Reserved paths cannot
+    /// None yet, beside a protocol of this name with this start route and these others, and the health routes. Reserved paths cannot
     /// be the author's.
-    pub(crate) fn beside(start: &str, others: &[&str], is_reserved: fn(&str) -> bool) -> Self {
+    pub(crate) fn beside(
+        protocol: &'static str,
+        start: &str,
+        others: &[&str],
+        is_reserved: fn(&str) -> bool,
+    ) -> Self {
         let others = others.iter().copied().chain(health::PATHS).map(|path| (path.to_owned(), false));
         Self {
             own: Router::new(),
             ending: Router::new(),
             paths: others.chain([(start.to_owned(), true)]).collect(),
+            protocol,
             is_reserved,
             starts: Vec::new(),
             ends: Vec::new(),
@@ -147,6 +154,7 @@ impl Routes {
     ) -> Built {
         let description = Description {
             kind: "resources",
+            protocol: self.protocol,
             session_cookie: cookie.name().to_owned(),
             session_start_routes: self.starts,
             session_end_routes: self.ends,

@@ -76,6 +76,14 @@ fn what_is_no_description_is_said() {
             "what it wrote is no description: unknown kind \"opera\": one of resources,",
         ),
         (
+            "{\"kind\": \"resources\", \"protocol\": \"opera\"}",
+            "what it wrote is no description: unknown variant `opera`, expected one of `both`, `seed_verify`, `gymnasium`",
+        ),
+        (
+            "{\"kind\": \"agent\", \"protocol\": \"gymnasium\"}",
+            "it says that it is of kind agent and that its protocol is gymnasium, which is one of resources servers",
+        ),
+        (
             "{\"kind\": \"resources\", \"session_end_routes\": \"/x\"}",
             "what it wrote is no description: invalid type: string \"/x\", expected a sequence",
         ),
@@ -105,6 +113,17 @@ fn it_settles_what_the_config_leaves_open_but_for_the_protocols_own_routes() {
 }
 
 #[test]
+fn the_routes_that_are_left_out_are_those_of_the_protocol_that_it_speaks() {
+    let mut said = full();
+    said["protocol"] = json!("gymnasium");
+    let mut server = server(4);
+    assert_eq!(server.settle(&told(&said), None), Ok(Vec::new()));
+    assert_eq!(server.settings.protocol, Some(Protocol::Gymnasium));
+    assert_eq!(server.settings.session_start_routes, ["/seed_session", "/begin"]);
+    assert_eq!(server.settings.session_end_routes, ["/close_session", "/verify", "/finish"]);
+}
+
+#[test]
 fn what_it_does_not_say_stays() {
     let mut config = server(4);
     config.settings.session_end_routes = vec!["/stay".into()];
@@ -119,17 +138,21 @@ fn what_the_config_sets_holds_and_the_difference_is_told() {
     config.settings = ServerSettings {
         describe: Some(LeftOpen::default()),
         session_cookie: Some("mine".into()),
+        protocol: Some(Protocol::Both),
         session_start_routes: vec!["/begin".into()],
         session_end_routes: Vec::new(),
         ..ServerSettings::default()
     };
     let before = config.settings.clone();
-    let overruled = config.settle(&told(&full()), None).unwrap();
+    let mut said = full();
+    said["protocol"] = json!("seed_verify");
+    let overruled = config.settle(&told(&said), None).unwrap();
     assert_eq!(config.settings, before);
     assert_eq!(
         overruled,
         [
             "server counter says session_cookie: Counter___counter, and the config mine, which holds",
+            "server counter says protocol: seed_verify, and the config both, which holds",
             "server counter says session_end_routes: [/finish], and the config [], which holds",
             "server counter says routes_sessions_to_owner: false, and the config true, which holds",
         ]
@@ -193,4 +216,13 @@ fn the_secret_is_the_one_that_the_worker_takes() {
     let error = secret(Some("our-secret"), Some("another"), None).unwrap_err().to_string();
     assert!(error.contains("another session_secret than"), "{error}");
     assert!(!error.contains("our-secret"), "{error}");
+}
+
+#[test]
+fn a_kind_that_is_heard_of_brings_its_idle_time() {
+    let mut config = server(1);
+    (config.kind, config.file) = (Kind::Generic, None);
+    config.settings.describe = Some(LeftOpen { kind: true, ..ALL });
+    config.settle(&told(&json!({"kind": "ors"})), None).unwrap();
+    assert_eq!((config.kind, config.settings.session_idle_timeout.as_secs()), (Kind::Ors, 900));
 }

@@ -53,13 +53,18 @@ pub(crate) enum Taken<'a> {
 
 const SHAPE: &str = "{kind: {implementation: {...}}}";
 
-/// Finds kind, implementation and block of an entry that has a kind's key.
-pub(crate) fn take_apart<'a>(context: &Context<'_>, entry: &'a Entry, own: Option<&'a Node>) -> Taken<'a> {
+/// Finds implementation and block of an entry that has the keys of these kinds.
+pub(crate) fn take_apart<'a>(
+    context: &Context<'_>,
+    entry: &'a Entry,
+    kinds: &[Kind],
+    own: Option<&'a Node>,
+) -> Taken<'a> {
     let wrong = |at, what: String| {
         context.problems.at(at, &entry.key, what);
         Taken::Wrong
     };
-    let [kind_entry] = entries(&entry.node) else {
+    let ([kind_entry], &[kind]) = (entries(&entry.node), kinds) else {
         if composed(&entry.node) {
             return Taken::Gyms;
         }
@@ -73,10 +78,6 @@ pub(crate) fn take_apart<'a>(context: &Context<'_>, entry: &'a Entry, own: Optio
         );
     };
     let (at, key) = (kind_entry.at, &kind_entry.key);
-    let Some(kind) = Kind::ALL.into_iter().find(|kind| kind.key() == key) else {
-        let served = Kind::ALL.map(Kind::key).join(", ");
-        return wrong(at, format!("{key}: this version does not serve that kind yet: it serves {served}"));
-    };
     match entries(&kind_entry.node) {
         // Text may be an interpolation; what comes out of it is looked at when the block is opened.
         [Entry { key, node, .. }] if matches!(node.value, Value::Map(_) | Value::Null | Value::Text(_)) => {

@@ -6,7 +6,7 @@ use super::{block::Block, finish, front, json};
 use crate::config::{
     keys::Place,
     launch::{self, Script},
-    model::{Launch, ServerConfig},
+    model::{Kind, Launch, ServerConfig},
     section::{Context, Section, Zero},
     settings,
     yaml::{Map, Node, Value},
@@ -28,7 +28,13 @@ pub(crate) fn gym(
     }
     let front = front(section);
     let close_retry = section.seconds("session_close_retry_window_seconds", Zero::Allowed);
-    let settings = settings::server(&own, close_retry);
+    let settings = settings::server(&own, block.kind, close_retry);
+    if own.has("protocol") && block.kind != Kind::Resources {
+        own.complain(
+            "protocol",
+            format!("only servers under `resources_servers` have a choice of protocols, and this one is of kind {}: leave it out", block.kind),
+        );
+    }
     let launch = if own.has("command") {
         other_program(context, block, &own)
     } else {

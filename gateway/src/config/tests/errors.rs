@@ -49,7 +49,7 @@ fn table() -> Vec<(String, Vec<&'static str>)> {
         (gateway("admn: 127.0.0.1:9090"), vec!["a.yaml:7: gateway.admn: unknown key: did you mean `admin`?"]),
         (gateway("zzz: 1"), vec!["a.yaml:7: gateway.zzz: unknown key: `gateway` takes admin, threads, shutdown_timeout_seconds, worker_stop_timeout_seconds, max_buffered_bytes, access_log, on_gateway_death, servers"]),
         (server("queue_timeout: 3"), vec!["a.yaml:8: gateway.servers.counter.queue_timeout: unknown key: did you mean `queue_timeout_seconds`?"]),
-        (server("num_workers: 3"), vec!["a.yaml:8: gateway.servers.counter.num_workers: does not belong here but in a NeMo Gym server's own block or an `http_servers` server's own block: move it"]),
+        (server("num_workers: 3"), vec!["a.yaml:8: gateway.servers.counter.num_workers: does not belong here but in a NeMo Gym server's own block or the block of an `http_servers`, `openenv_servers`, `ors_servers` or `mcp_servers` server: move it"]),
         (server("max_surge: 0"), vec!["a.yaml:8: gateway.servers.counter.max_surge: expected a whole number from 1 to 1024, got the number 0"]),
         (format!("{port}gateway:\n  servers:\n    conter: {{}}\n"), vec!["a.yaml:8: gateway.servers.conter: no such server: did you mean `counter`?"]),
         (format!("{port}gateway:\n  servers:\n    blackjack: {{}}\n"), vec!["a.yaml:8: gateway.servers.blackjack: no such server: the files describe counter"]),
@@ -65,6 +65,8 @@ fn table() -> Vec<(String, Vec<&'static str>)> {
         (counter("host: localhost") + "gateway: {servers: {counter: {}}}\n", vec!["a.yaml:4: counter.resources_servers.counter.port: missing: give the port of the front address, like 8000"]),
         // Server settings.
         (server("session_start_routes: [reset]"), vec!["a.yaml:8: gateway.servers.counter.session_start_routes: expected paths that begin with `/`, without a query, got \"reset\""]),
+        (server("protocol: seedverify"), vec!["a.yaml:8: gateway.servers.counter.protocol: unknown protocol \"seedverify\": one of both, seed_verify, gymnasium"]),
+        ("a: {responses_api_agents: {a: {port: 1}}}\ngateway: {servers: {a: {command: [./server], protocol: both}}}".into(), vec!["a.yaml:2: gateway.servers.a.protocol: only servers under `resources_servers` have a choice of protocols, and this one is of kind agent: leave it out"]),
         (server("session_cookie: \"a b\""), vec!["a.yaml:8: gateway.servers.counter.session_cookie: \"a b\" cannot be a cookie's name: letters, digits and !#$%&'*+-.^_`|~ only"]),
         (server("restart_backoff_seconds: 90"), vec!["a.yaml:8: gateway.servers.counter.restart_backoff_seconds: the first wait, 90 s, is longer than the longest, 60 s"]),
         (server("start_timeout_seconds: 0"), vec!["a.yaml:8: gateway.servers.counter.start_timeout_seconds: expected more than 0 seconds, got the number 0"]),
@@ -89,7 +91,9 @@ fn table() -> Vec<(String, Vec<&'static str>)> {
         (server("command: [./server], python: python3"), vec!["a.yaml:8: gateway.servers.counter.python: stands beside `command`, which needs no interpreter: keep one of them"]),
         (counter("") + "gateway: {servers: {counter: {}}}\n", vec!["a.yaml:4: counter.resources_servers.counter.port: missing: give the port of the front address, like 8000"]),
         // Kinds and shapes.
-        ("echo: {openenv_servers: {echo: {port: 1}}}".into(), vec!["a.yaml:1: echo: openenv_servers: this version does not serve that kind yet: it serves resources_servers, responses_api_agents, environment_servers, responses_api_models, http_servers"]),
+        ("echo: {openenv_servers: {echo: {port: 1}}}".into(), vec!["a.yaml:1: echo.openenv_servers.echo.command: missing: give the program and its arguments, like [./server, \"{socket}\"]"]),
+        ("echo: {ors_servers: {echo: {port: 1, command: [./server], session_cookie: sid}}}".into(), vec!["a.yaml:1: echo.ors_servers.echo.session_cookie: the protocol of `ors_servers` names sessions without a cookie: leave it out"]),
+        ("echo: {mcp_servers: {echo: {port: 1, command: [./server]}}}\ngateway: {servers: {echo: {}}}".into(), vec!["a.yaml:2: gateway.servers.echo: an `mcp_servers` server takes its settings in its own block: move them there"]),
         ("c: {resources_servers: {a: {port: 1}, b: {port: 2}}}".into(), vec!["a.yaml:1: c: resources_servers: expected one implementation with its block, {kind: {implementation: {...}}}, got `a`: a map of 1 keys, `b`: a map of 1 keys"]),
         ("c: {resources_servers: {port: 1}}".into(), vec!["a.yaml:1: c: resources_servers: expected one implementation with its block, {kind: {implementation: {...}}}, got `port`: the number 1"]),
         ("c:\n  resources_servers: {c: {}}\n  port: 1\n".into(), vec!["a.yaml:1: c: expected one key, the server's kind, got resources_servers, port: settings go into its implementation's block"]),

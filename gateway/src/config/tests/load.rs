@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Folder, counter};
-use crate::config::{GatewaySettings, Kind, Launch, ServerSettings, describe};
+use crate::config::{GatewaySettings, Kind, Launch, Protocol, ServerSettings, describe};
 
 #[test]
 fn an_unmodified_server_by_its_own_yaml() {
@@ -68,6 +68,7 @@ fn a_gym_server_may_be_another_program() {
               command: [./server, --level, 010, '{socket}']
               environment: {LEVEL: 0x10, NAME: x}
               session_cookie: sid
+              protocol: gymnasium
               session_start_routes: [/begin]
               worker_timeout_seconds: 5
               routes_sessions_to_owner: off
@@ -88,6 +89,7 @@ fn a_gym_server_may_be_another_program() {
     assert!(server.listen.address.is_ipv4());
     let expected = ServerSettings {
         session_cookie: Some("sid".into()),
+        protocol: Some(Protocol::Gymnasium),
         session_start_routes: vec!["/begin".into()],
         worker_timeout: Some(Duration::from_secs(5)),
         routes_sessions_to_owner: false,
@@ -124,6 +126,27 @@ fn the_generic_kind_takes_its_settings_in_its_block() {
     // Gym does not know the gateway's kinds: its workers do not hear of them.
     let Launch::NemoGym { global_config, .. } = &counter.launch else { panic!() };
     assert!(global_config.get("web").is_none(), "{global_config}");
+}
+
+#[test]
+fn so_do_those_of_the_other_protocols() {
+    let folder = Folder::new();
+    for (key, kind, idle) in [
+        ("openenv_servers", Kind::OpenEnv, 86_400),
+        ("ors_servers", Kind::Ors, 900),
+        ("mcp_servers", Kind::Mcp, 86_400),
+    ] {
+        let text =
+            format!("env: {{{key}: {{env: {{command: [./server, '{{port}}'], port: 0, num_workers: 3}}}}}}");
+        let config = folder.load(&[&text]).unwrap();
+        let server = &config.servers[0];
+        assert_eq!((server.kind, server.num_workers), (kind, 3));
+        assert_eq!(server.settings, ServerSettings::of(kind));
+        assert_eq!(server.settings.session_idle_timeout, Duration::from_secs(idle));
+    }
+    let text = "env: {ors_servers: {env: {command: [./server], port: 0, session_idle_timeout_seconds: 60}}}";
+    let config = folder.load(&[text]).unwrap();
+    assert_eq!(config.servers[0].settings.session_idle_timeout, Duration::from_secs(60));
 }
 
 #[test]

@@ -56,7 +56,7 @@ fn every_documented_key_is_read() {
             }
             Place::Gym => counter(&format!("port: 8000\n{}: {wrong}", doc.key)),
             // `config` takes any map.
-            Place::Http => {
+            Place::Own => {
                 let wrong = if doc.key == "config" { "7" } else { wrong };
                 format!(
                     "web: {{http_servers: {{web: {{port: 1, command: [./server], {}: {wrong}}}}}}}\n",

@@ -282,3 +282,4 @@ fn session_less_routes() {
 }
 
 mod other_kinds;
+mod protocols;

@@ -5,14 +5,17 @@ mod ops;
 use std::collections::{BTreeMap, BTreeSet};
 
 use http::{Method, StatusCode};
-use proptest::{collection::vec, prelude::*};
+use proptest::{collection::vec, prelude::*, sample::select};
 
 use super::super::{
     By, Dispatch, Named, Reply, Route, RouteClass, Rule, Says, SessionState, SessionTable, Ticket,
 };
 use super::{config, id};
-use crate::{config::Kind, worker_id::WorkerId};
-use ops::{IDLE, NAMES, Op, RETENTION, ROUTES, STATUSES, WINDOW, op};
+use crate::{
+    config::{Kind, Protocol},
+    worker_id::WorkerId,
+};
+use ops::{IDLE, NAMES, Op, RETENTION, ROUTES, STATUSES, WINDOW, class, op};
 
 /// A session, as design and table of events have it.
 #[derive(Clone, Debug)]
@@ -40,6 +43,7 @@ struct Sent {
 }
 
 struct World {
+    protocol: Protocol,
     rule: Rule,
     table: SessionTable,
     now: u64,
@@ -58,9 +62,11 @@ const FORGOTTEN: usize = 2;
 const WITHDRAWN: usize = 3;
 
 impl World {
-    fn new() -> Self {
-        let config = config(Kind::Resources);
+    fn new(protocol: Protocol) -> Self {
+        let mut config = config(Kind::Resources);
+        config.settings.protocol = Some(protocol);
         Self {
+            protocol,
             rule: Rule::new(&config),
             table: SessionTable::new(&config),
             now: 0,
@@ -99,6 +105,7 @@ impl World {
 
     fn send(&mut self, name: Option<&'static str>, path: &str) {
         let route = self.rule.route(&Method::POST, path);
+        assert_eq!(route.class, class(self.protocol, path), "{path}");
         let by_body = route.is_naming() && name.is_some();
         let named = Named {
             session: name.map(id),
@@ -347,8 +354,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_table_does_what_the_model_does(ops in vec(op(), 1..120)) {
-        let mut world = World::new();
+    fn the_table_does_what_the_model_does(protocol in select(&Protocol::ALL), ops in vec(op(), 1..120)) {
+        let mut world = World::new(protocol);
         ops.into_iter().for_each(|op| world.step(op));
         // In the end nothing is left in flight, and after the longest time nothing at all.
         while !world.sent.is_empty() {

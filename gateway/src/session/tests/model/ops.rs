@@ -3,7 +3,8 @@
 use http::StatusCode;
 use proptest::prelude::*;
 
-use super::super::super::Says;
+use super::super::super::{RouteClass, Says};
+use crate::config::Protocol;
 
 pub(super) const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 pub(super) const WINDOW: u64 = 300_000;
@@ -33,6 +34,24 @@ pub(super) enum Op {
 
 pub(super) const ROUTES: [&str; 8] =
     ["/seed_session", "/reset", "/step", "/verify", "/close_session", "/close", "/tool", "/health"];
+/// What a route is: by the protocol's own names, and by no others.
+pub(super) fn class(protocol: Protocol, path: &str) -> RouteClass {
+    let gymnasium =
+        [("/reset", RouteClass::Reset), ("/step", RouteClass::Step), ("/close", RouteClass::Close)];
+    let seed_verify = [
+        ("/seed_session", RouteClass::Seed),
+        ("/verify", RouteClass::Verify),
+        ("/close_session", RouteClass::CloseSession),
+    ];
+    let own = match protocol {
+        Protocol::Both => [seed_verify, gymnasium].concat(),
+        Protocol::SeedVerify => seed_verify.to_vec(),
+        Protocol::Gymnasium => gymnasium.to_vec(),
+    };
+    let class = own.into_iter().find(|(name, _)| *name == path).map(|(_, class)| class);
+    class.unwrap_or(if path == "/health" { RouteClass::SessionLess } else { RouteClass::Other })
+}
+
 pub(super) const STATUSES: [StatusCode; 4] = [
     StatusCode::OK,
     StatusCode::NOT_FOUND,

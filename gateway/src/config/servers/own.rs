@@ -1,29 +1,35 @@
-//! Servers of the gateway's own generic kind: their block takes every setting.
+//! Servers of the gateway's own kinds: their block takes every setting.
 
 use super::{block::Block, finish, front, json};
 use crate::config::{
-    files::HTTP_KIND,
     keys::Place,
     launch,
-    model::{Launch, ServerConfig},
+    model::{Kind, Launch, ServerConfig},
     section::{Context, Section, Zero},
     settings,
 };
 
-/// A server of the gateway's own generic kind.
-pub(crate) fn http(context: &Context<'_>, block: &Block<'_>) -> Option<ServerConfig> {
+/// A server of one of the gateway's own kinds.
+pub(crate) fn own(context: &Context<'_>, block: &Block<'_>) -> Option<ServerConfig> {
+    let kind_key = block.kind.key();
     if let Some(own) = block.own {
         let key = block.own_path().join(".");
         context.problems.at(
             own.at,
             &key,
-            format!("an `{HTTP_KIND}` server takes its settings in its own block: move them there"),
+            format!("an `{kind_key}` server takes its settings in its own block: move them there"),
         );
     }
-    let section = Section::open(context, block.node, &block.path(), Place::Http)?;
+    let section = Section::open(context, block.node, &block.path(), Place::Own)?;
     let front = front(&section);
     let close_retry = section.seconds("session_close_retry_window_seconds", Zero::Allowed);
-    let settings = settings::server(&section, close_retry);
+    let settings = settings::server(&section, block.kind, close_retry);
+    if block.kind != Kind::Generic && section.has("session_cookie") {
+        section.complain(
+            "session_cookie",
+            format!("the protocol of `{kind_key}` names sessions without a cookie: leave it out"),
+        );
+    }
     let env = launch::environment(&section);
     let directory = launch::working_directory(&section, "working_directory");
     if !section.has("command") {
