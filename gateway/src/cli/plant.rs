@@ -36,6 +36,8 @@ pub(super) struct Unit {
     pub(super) state: Arc<ServerState>,
     /// What it was added as.
     config: Arc<ServerConfig>,
+    /// By a reload.
+    pub(super) was_added: bool,
     supervisor: OnceLock<Supervisor>,
 }
 
@@ -105,17 +107,17 @@ impl Plant {
             failure: Mutex::new(None),
             failed: CancellationToken::new(),
         });
-        plant.set_units(config.servers.into_iter().map(|server| plant.unit(server)).collect());
+        plant.set_units(config.servers.into_iter().map(|server| plant.unit(server, false)).collect());
         let workers = Workers { plant: plant.clone(), orders };
         (plant, workers)
     }
 
-    /// A server that does not run yet.
-    pub(super) fn unit(&self, config: ServerConfig) -> Arc<Unit> {
+    /// A server that does not run yet; whether a reload has added it.
+    pub(super) fn unit(&self, config: ServerConfig, was_added: bool) -> Arc<Unit> {
         let mut next = self.next_index.lock().unwrap_or_else(PoisonError::into_inner);
         let state = Arc::new(ServerState::new(*next, &config));
         *next += 1;
-        Arc::new(Unit { state, config: Arc::new(config), supervisor: OnceLock::new() })
+        Arc::new(Unit { state, config: Arc::new(config), was_added, supervisor: OnceLock::new() })
     }
 
     /// The servers, in the order of the config.

@@ -213,7 +213,10 @@ impl Slots {
     }
 
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        self.lock().tasks.push(self.runtime.spawn(task));
+        let mut known = self.lock();
+        // Rolling restarts come and go for as long as the gateway runs.
+        known.tasks.retain(|task| !task.is_finished());
+        known.tasks.push(self.runtime.spawn(task));
     }
 
     fn lock(&self) -> MutexGuard<'_, Known> {

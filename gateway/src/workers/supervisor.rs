@@ -191,6 +191,11 @@ impl Supervisor {
         self.slots.shared.drains.totals()
     }
 
+    /// Whether one of its workers has ever been ready.
+    pub fn has_started(&self) -> bool {
+        self.slots.shared.first_starts.borrow().one_is_ready
+    }
+
     /// Waits until one worker is ready.
     ///
     /// # Errors
