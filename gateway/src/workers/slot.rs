@@ -7,6 +7,7 @@
 //! | *leaving* | | nothing else changes; with the last one an emptied slot is drained |
 
 mod cell;
+mod command;
 mod life;
 
 use std::{sync::Arc, time::Duration};
@@ -18,6 +19,7 @@ use tokio::{
 };
 
 pub(crate) use cell::{Cell, Place};
+pub(crate) use command::{Command, Replace};
 
 use self::life::{Ended, Life};
 use super::{
@@ -26,37 +28,7 @@ use super::{
     shared::Shared,
     surge::Permit,
 };
-use crate::{config::Launch, worker_id::WorkerId};
-
-/// What a slot is told to do.
-#[derive(Debug)]
-pub(crate) enum Command {
-    /// To have a new process in the place of what it has.
-    Replace(Replace),
-    /// To end a replacement that is under way, and keep what it has.
-    CallOff,
-    /// To let its worker drain, and stay empty.
-    Drain {
-        /// Why.
-        reason: String,
-        /// The server needs the slot no more.
-        for_good: bool,
-    },
-    /// To have a process, if it was to stay empty.
-    Fill,
-}
-
-/// An order for a new process.
-#[derive(Debug)]
-pub(crate) struct Replace {
-    pub(crate) reason: String,
-    /// What it is started as, if not as the others.
-    pub(crate) launch: Option<Arc<Launch>>,
-    /// Kept until the old process is gone.
-    pub(crate) permit: Option<Permit>,
-    /// Told when the new one is ready, or will not be.
-    pub(crate) done: oneshot::Sender<Result<WorkerId, NotReplaced>>,
-}
+use crate::worker_id::WorkerId;
 
 /// What becomes of a slot that has no process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
