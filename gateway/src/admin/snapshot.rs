@@ -168,6 +168,9 @@ pub struct WorkerSnapshot {
     pub address: Option<String>,
     /// Processes started after the first one.
     pub restarts: u64,
+    /// Processes that the kernel killed because the memory of their cgroup had run out.
+    #[serde(default)]
+    pub oom_kills: u64,
     /// When that process was started: seconds since 1970; 0 before the first.
     pub started_unix: u64,
     /// Requests in flight.

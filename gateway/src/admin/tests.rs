@@ -69,6 +69,7 @@ fn fake() -> Fake {
         pid: Some(4242),
         address: Some("unix:/run/w.sock".into()),
         restarts: 2,
+        oom_kills: 1,
         started_unix: 1_700_000_000,
         in_flight: 7,
         sessions: SessionCounts { claimed: 1, open: 5, ended: 9 },
@@ -243,6 +244,7 @@ async fn metrics_are_text_with_what_was_counted_and_what_is_read() {
         "gym_gateway_worker_up{server=\"counter\",slot=\"0\"} 1",
         "gym_gateway_worker_up{server=\"counter\",slot=\"1\"} 0",
         "gym_gateway_worker_restarts_total{server=\"counter\",slot=\"1\"} 2",
+        "gym_gateway_worker_oom_kills_total{server=\"counter\",slot=\"1\"} 1",
         "gym_gateway_worker_transitions_total{server=\"counter\",slot=\"1\",to=\"failed\"} 4",
         "gym_gateway_worker_resident_memory_bytes{server=\"counter\",slot=\"1\"} 314572800",
         "gym_gateway_worker_start_time_seconds{server=\"counter\",slot=\"0\"} 1700000000",
@@ -290,7 +292,7 @@ async fn status_tells_everything_as_json() {
     assert_eq!(status, 200);
     assert_eq!(body["gateway"]["version"], "1.2.3");
     let worker = json!({
-        "slot": 1, "generation": 3, "state": "failed", "pid": 4242, "address": "unix:/run/w.sock", "restarts": 2,
+        "slot": 1, "generation": 3, "state": "failed", "pid": 4242, "address": "unix:/run/w.sock", "restarts": 2, "oom_kills": 1,
         "started_unix": 1_700_000_000, "in_flight": 7, "sessions": {"claimed": 1, "open": 5, "ended": 9},
         "memory_bytes": 300 << 20,
         "transitions": {"backoff": 4, "died": 4, "drained": 4, "draining": 4, "exited": 4, "failed": 4, "ready": 4, "starting": 4, "stopped": 4},

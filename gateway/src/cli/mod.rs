@@ -7,6 +7,7 @@ mod control;
 mod describe;
 mod logging;
 mod plant;
+mod reap;
 mod reload;
 mod serve;
 mod snapshot;

@@ -165,6 +165,7 @@ fn worker(server: &ServerState, counts: &session::Counts, slot: SlotStatus) -> W
         pid: slot.pid,
         address: slot.address,
         restarts: slot.restarts.into(),
+        oom_kills: slot.oom_kills.into(),
         started_unix: slot.started_unix,
         in_flight: in_flight(slot.generation),
         sessions: sessions(counts, number, |generation| !is_other(generation)),

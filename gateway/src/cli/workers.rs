@@ -1,6 +1,9 @@
 //! The service that looks after the workers: starts them, tells their sessions of them, reloads.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use async_trait::async_trait;
 use http::HeaderMap;
@@ -17,6 +20,7 @@ use super::{
 };
 use crate::{
     proxy::{Clock, ServerState},
+    systemd::{self, Watchdog},
     worker_id::WorkerId,
     workers::{ExitReport, Held, Worker, WorkerEvents, ask},
 };
@@ -34,6 +38,7 @@ pub(super) struct Workers {
 impl Service for Workers {
     async fn start_service(&mut self, _fds: Option<ListenFds>, _shutdown: ShutdownWatch, _listeners: usize) {
         let plant = self.plant.clone();
+        tokio::spawn(super::reap::as_process_one());
         // From here on SIGHUP does not end the process; one that comes during the start is obeyed after it.
         let mut hangups = hangups(plant.files.is_some());
         if let Err(why) = self.start().await {
@@ -45,11 +50,14 @@ impl Service for Workers {
         }
         let names: Vec<_> = plant.units().iter().map(|unit| unit.state.name.clone()).collect();
         tracing::info!(servers = names.join(","), "ready");
+        systemd::ready(&format!("serving {}", names.join(", ")));
+        let mut watchdog = Watchdog::of_environment();
         let mut every = tokio::time::interval(EXPIRE_EVERY);
         every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 _ = every.tick() => {
+                    watchdog.beat(Instant::now());
                     let now = plant.shared.clock.now();
                     plant.units().iter().for_each(|unit| unit.state.sessions.expire(now));
                 }

@@ -5,7 +5,10 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::model::{GatewaySettings, Kind, Launch, ServerConfig, ServerSettings};
+use super::{
+    model::{GatewaySettings, Kind, Launch, ServerConfig, ServerSettings},
+    process::ProcessSettings,
+};
 
 /// Keys whose value has changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,7 +55,7 @@ impl ServerSettings {
     /// What of `new` holds while the gateway runs, and which keys have changed. What names sessions, and starts and ends
     /// them, stays: open sessions hang on it.
     pub fn changed_to(&self, new: &Self) -> (Self, ChangedKeys) {
-        let keys = ChangedKeys {
+        let mut keys = ChangedKeys {
             at_once: changed!(self, new;
                 multiple_workers_unsupported_reason: "multiple_workers_unsupported_reason",
                 session_close_retry_window: "session_close_retry_window_seconds",
@@ -81,6 +84,10 @@ impl ServerSettings {
                 max_lost_sessions: "max_lost_sessions",
             ),
         };
+        // The folder of the workers' sockets is that user's.
+        if self.process.user != new.process.user {
+            keys.after_restart.push("user");
+        }
         (self.held(new.clone()), keys)
     }
 
@@ -96,6 +103,7 @@ impl ServerSettings {
             routes_sessions_to_owner: old.routes_sessions_to_owner,
             lost_session_retention: old.lost_session_retention,
             max_lost_sessions: old.max_lost_sessions,
+            process: ProcessSettings { user: old.process.user, ..new.process },
             describe: new.describe,
             multiple_workers_unsupported_reason: new.multiple_workers_unsupported_reason,
             session_close_retry_window: new.session_close_retry_window,
@@ -116,12 +124,38 @@ impl ServerSettings {
     }
 }
 
+/// What a worker is started as: what of a config only a new process can have.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StartedAs {
+    /// How it is started.
+    pub launch: Launch,
+    /// What its process is besides.
+    pub process: ProcessSettings,
+}
+
 impl ServerConfig {
-    /// Whether a worker of this config would be another than one that is started in that way.
+    /// What its workers are started as.
+    pub fn started_as(&self) -> StartedAs {
+        StartedAs { launch: self.launch.clone(), process: self.settings.process.clone() }
+    }
+
+    /// The same, but for what workers are started as.
+    #[must_use]
+    pub fn with_workers(&self, started_as: &StartedAs) -> Self {
+        let StartedAs { launch, process } = started_as.clone();
+        let settings = ServerSettings { process, ..self.settings.clone() };
+        Self { launch, settings, ..self.clone() }
+    }
+
+    /// Whether a worker of this config would be another than one that is started as that.
     ///
     /// A NeMo Gym worker is given the config of all servers. What counts of it is what the worker can mean: its own block
     /// without front address and number of workers, the values beside the blocks, and the blocks that its own one names.
-    pub fn starts_otherwise(&self, than: &Launch) -> bool {
+    pub fn starts_otherwise(&self, than: &StartedAs) -> bool {
+        self.settings.process != than.process || self.is_launched_otherwise(&than.launch)
+    }
+
+    fn is_launched_otherwise(&self, than: &Launch) -> bool {
         match (&self.launch, than) {
             (
                 Launch::NemoGym {

@@ -14,6 +14,7 @@ mod launch;
 mod listen;
 mod model;
 mod problems;
+mod process;
 mod protocol;
 mod section;
 mod servers;
@@ -26,7 +27,7 @@ mod tests;
 
 use std::path::PathBuf;
 
-pub use changes::ChangedKeys;
+pub use changes::{ChangedKeys, StartedAs};
 pub use command::{RunOptions, from_command};
 pub use describe::describe;
 pub use described::{Contradiction, Description};
@@ -34,6 +35,8 @@ pub use keys::{KeyDoc, Place, reference, reference_markdown};
 pub use model::{
     Config, ErrorList, GatewaySettings, Kind, Launch, LeftOpen, Listen, ServerConfig, ServerSettings,
 };
+pub(crate) use process::from_files;
+pub use process::{CgroupSettings, LogFileSettings, ProcessSettings, User};
 pub use protocol::Protocol;
 
 use self::{

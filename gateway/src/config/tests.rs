@@ -3,6 +3,7 @@
 mod errors;
 mod interpolation;
 mod load;
+mod process;
 mod reference;
 
 use std::{

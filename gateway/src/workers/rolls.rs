@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{RollState, RollStatus, roll::RollHandle};
-use crate::config::Launch;
+use crate::config::StartedAs;
 
 /// Why a rolling restart was not begun.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -77,8 +77,8 @@ impl Rolls {
     }
 
     /// What the one that is under way starts workers as, if not as before.
-    pub(crate) fn leads_to(&self) -> Option<Arc<Launch>> {
-        self.under_way().and(self.newest.as_ref()).and_then(|roll| roll.launch.clone())
+    pub(crate) fn leads_to(&self) -> Option<Arc<StartedAs>> {
+        self.under_way().and(self.newest.as_ref()).and_then(|roll| roll.started_as.clone())
     }
 
     pub(crate) fn under_way(&self) -> Option<RollStatus> {

@@ -148,15 +148,15 @@ impl Slot {
         let id = WorkerId { slot: self.slot, generation: self.next_generation };
         self.next_generation += 1;
         let (leave, told) = watch::channel(None);
-        let (launch, reason, permit, done) = match replace {
-            Some(Replace { reason, launch, permit, done }) => (launch, reason, permit, Some(done)),
+        let (started_as, reason, permit, done) = match replace {
+            Some(Replace { reason, started_as, permit, done }) => (started_as, reason, permit, Some(done)),
             None => (None, String::new(), None, None),
         };
         let life = Life {
             shared: Arc::clone(&self.shared),
             cell: Arc::clone(&self.cell),
             id,
-            config: self.shared.config_with(launch),
+            config: self.shared.config_with(started_as),
             place,
             leave: told,
             ready: self.ready.0.clone(),

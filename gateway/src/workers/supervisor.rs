@@ -22,7 +22,7 @@ use super::{
     spawner::{KeeperSpawner, Spawner},
 };
 use crate::{
-    config::{GatewaySettings, Launch, ServerConfig},
+    config::{GatewaySettings, ServerConfig, StartedAs},
     worker_id::WorkerId,
 };
 
@@ -93,7 +93,7 @@ impl Supervisor {
         events: Arc<dyn WorkerEvents>,
         binary: PathBuf,
     ) -> io::Result<Self> {
-        let run_dir = RunDir::create()?;
+        let run_dir = RunDir::create(server.settings.process.user.as_ref())?;
         let spawner = KeeperSpawner { binary, sockets: run_dir.path().to_owned() };
         let mut supervisor = Self::with_spawner(&server, gateway, workers, events, Box::new(spawner));
         *supervisor.run_dir.get_mut() = Some(run_dir);
@@ -228,22 +228,22 @@ impl Supervisor {
         &self,
         config: &ServerConfig,
         gateway: &GatewaySettings,
-        is_another: impl Fn(&ServerConfig, &Launch) -> bool,
+        is_another: impl Fn(&ServerConfig, &StartedAs) -> bool,
         reason: &str,
     ) -> Reconfigured {
         let shared = &self.slots.shared;
         let mut rolls = self.rolls();
         let now = self.config();
         let rolling_to = rolls.leads_to();
-        let differs = is_another(config, &now.launch);
+        let differs = is_another(config, &now.started_as());
         shared.adopt(gateway.worker_stop_timeout, |now| {
             // What differs and would be nothing to the workers is taken over.
-            let launch = if is_another(config, &now.launch) { &now.launch } else { &config.launch };
-            ServerConfig { launch: launch.clone(), ..config.clone() }
+            let started_as = now.started_as();
+            if is_another(config, &started_as) { config.with_workers(&started_as) } else { config.clone() }
         });
         self.slots.look_at_surge();
         let resized = self.slots.resize(config.num_workers, "the config has fewer workers");
-        let rolls_there = rolling_to.as_ref().is_some_and(|launch| !is_another(config, launch));
+        let rolls_there = rolling_to.as_ref().is_some_and(|started_as| !is_another(config, started_as));
         if rolling_to.is_some() && !rolls_there {
             rolls.call_off();
         }
@@ -252,7 +252,7 @@ impl Supervisor {
             // One that is under way starts workers in the old way.
             rolls.call_off();
             let todo = self.slots.filled();
-            self.begin(&mut rolls, todo, reason, Some(Arc::new(config.launch.clone())));
+            self.begin(&mut rolls, todo, reason, Some(Arc::new(config.started_as())));
         }
         Reconfigured { resized, rolls: begins }
     }
@@ -262,10 +262,10 @@ impl Supervisor {
         rolls: &mut Rolls,
         todo: Vec<u16>,
         reason: &str,
-        launch: Option<Arc<Launch>>,
+        started_as: Option<Arc<StartedAs>>,
     ) -> RollStatus {
         let number = rolls.next_number();
-        let (roll, handle) = Roll::new(Arc::clone(&self.slots), todo, number, reason, launch);
+        let (roll, handle) = Roll::new(Arc::clone(&self.slots), todo, number, reason, started_as);
         let status = handle.status.borrow().clone();
         rolls.begin(handle);
         self.slots.spawn(roll.run());

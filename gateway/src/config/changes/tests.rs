@@ -53,16 +53,19 @@ fn a_gym_worker_is_another_only_by_what_it_can_mean() {
     for (path, value, differs) in rows {
         let mut changed = global();
         *changed.pointer_mut(path).unwrap() = value;
-        assert_eq!(gym(changed).starts_otherwise(&old.launch), differs, "{path}");
+        assert_eq!(gym(changed).starts_otherwise(&old.started_as()), differs, "{path}");
     }
     let mut more = global();
     more["newcomer"] = json!({"resources_servers": {"newcomer": {"port": 5}}});
-    assert!(!gym(more).starts_otherwise(&old.launch));
+    assert!(!gym(more).starts_otherwise(&old.started_as()));
+    let mut nicer = gym(global());
+    nicer.settings.process.nice = Some(5);
+    assert!(nicer.starts_otherwise(&old.started_as()));
     let mut python = gym(global());
     if let Launch::NemoGym { python, .. } = &mut python.launch {
         *python = "other".into();
     }
-    assert!(python.starts_otherwise(&old.launch));
+    assert!(python.starts_otherwise(&old.started_as()));
 }
 
 #[test]
@@ -72,7 +75,7 @@ fn a_command_is_another_by_its_block_but_not_by_its_front() {
         let launch = Launch::Command { argv, directory, env, server_config };
         ServerConfig { kind, launch, ..gym(json!({})) }
     };
-    let differ = |kind, old, new| command(kind, new).starts_otherwise(&command(kind, old).launch);
+    let differ = |kind, old, new| command(kind, new).starts_otherwise(&command(kind, old).started_as());
     assert!(!differ(
         Kind::Resources,
         json!({"port": 1, "num_workers": 2}),
@@ -80,7 +83,7 @@ fn a_command_is_another_by_its_block_but_not_by_its_front() {
     ));
     assert!(differ(Kind::Resources, json!({"steps": 1}), json!({"steps": 2})));
     assert!(differ(Kind::Generic, json!({"port": 1}), json!({"port": 2})), "its own, of whatever meaning");
-    assert!(command(Kind::Resources, json!({})).starts_otherwise(&gym(json!({})).launch));
+    assert!(command(Kind::Resources, json!({})).starts_otherwise(&gym(json!({})).started_as()));
 }
 
 #[test]

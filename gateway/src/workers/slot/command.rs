@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 use crate::{
-    config::Launch,
+    config::StartedAs,
     worker_id::WorkerId,
     workers::{NotReplaced, surge::Permit},
 };
@@ -33,7 +33,7 @@ pub(crate) enum Command {
 pub(crate) struct Replace {
     pub(crate) reason: String,
     /// What it is started as, if not as the others.
-    pub(crate) launch: Option<Arc<Launch>>,
+    pub(crate) started_as: Option<Arc<StartedAs>>,
     /// Kept until the old process is gone.
     pub(crate) permit: Option<Permit>,
     /// Told when the new one is ready, or will not be.
