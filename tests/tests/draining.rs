@@ -149,7 +149,8 @@ async fn a_stream_without_an_end_keeps_no_worker_from_ending() {
         assert_eq!(stream.head().await.status, 200);
         streams.push(stream);
     }
-    drain(&gateway, 0).await;
+    let drained = gateway.command(&["drain", "stub/0"]).await;
+    assert!(drained.status.success(), "{drained:?}");
     admin::slot_becomes(&gateway, 0, 1, "drained").await;
     gateway.stop().await;
 }

@@ -18,9 +18,7 @@ pub use extract::{HasSessions, Sessions, Start};
 pub(crate) use handle::unknown_session;
 pub use handle::{Session, StateGuard};
 pub(crate) use record::{Phase, Record, Replayable};
-#[cfg(feature = "openenv")]
-pub(crate) use store::shortened;
-pub(crate) use store::{Limits, Locked, Store};
+pub(crate) use store::{Limits, Locked, Store, shortened};
 
 /// Why a session's state is released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

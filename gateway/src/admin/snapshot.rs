@@ -70,6 +70,8 @@ pub struct ServerSnapshot {
     pub sessions_lost_to_drains: u64,
     /// It was taken out of the config: its workers drain, then its front is closed.
     pub removed: bool,
+    /// A reload has added it, and none of its workers has been ready yet.
+    pub joining: bool,
     /// The newest rolling restart.
     pub roll: Option<RollSnapshot>,
     /// How many rolling restarts ended, by how: `done`, `failed`, `called_off`.

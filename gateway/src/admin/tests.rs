@@ -123,6 +123,7 @@ fn fake() -> Fake {
         drains_cut: 5,
         sessions_lost_to_drains: 6,
         removed: false,
+        joining: false,
         roll: Some(RollSnapshot {
             number: 3,
             reason: "new code".into(),
@@ -276,6 +277,13 @@ async fn ready_means_every_server_has_a_worker_and_nothing_stops() {
     let reasons = ["the gateway is stopping", "server counter has no ready worker: failed"];
     assert_eq!(get_json(address, "/readyz").await, (503, json!({"ready": false, "reasons": reasons})));
     assert_eq!(get_json(address, "/livez").await.0, 200);
+    for (removed, joining) in [(true, false), (false, true)] {
+        let mut comes_or_goes = fake();
+        let first = &mut comes_or_goes.servers[0];
+        (first.removed, first.joining) = (removed, joining);
+        first.workers.remove(0);
+        assert_eq!(get_json(serve(comes_or_goes).await, "/readyz").await.0, 200);
+    }
 }
 
 #[tokio::test]

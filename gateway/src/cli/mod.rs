@@ -14,6 +14,7 @@ mod snapshot;
 mod stop;
 mod tasks;
 mod watch;
+mod workers;
 
 use std::{io::Write, process::ExitCode};
 

@@ -107,6 +107,7 @@ fn server(unit: &Unit) -> ServerSnapshot {
         drains_cut: drains.cut,
         sessions_lost_to_drains: drains.lost,
         removed: server.removed.is_cancelled(),
+        joining: unit.was_added && !supervisor.is_some_and(Supervisor::has_started),
         roll: supervisor.and_then(Supervisor::roll).map(roll),
         rolls_ended: [("done", done), ("failed", failed), ("called_off", called_off)]
             .map(|(result, count)| (result.to_owned(), count))

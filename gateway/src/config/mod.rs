@@ -27,14 +27,13 @@ mod tests;
 
 use std::path::PathBuf;
 
-pub use changes::ChangedKeys;
+pub use changes::{ChangedKeys, StartedAs};
 pub use command::{RunOptions, from_command};
 pub use describe::describe;
 pub use described::{Contradiction, Description};
 pub use keys::{KeyDoc, Place, reference, reference_markdown};
 pub use model::{
     Config, ErrorList, GatewaySettings, Kind, Launch, LeftOpen, Listen, ServerConfig, ServerSettings,
-    WorkerStart,
 };
 pub(crate) use process::from_files;
 pub use process::{CgroupSettings, LogFileSettings, ProcessSettings, User};

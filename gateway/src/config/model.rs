@@ -135,32 +135,6 @@ impl std::str::FromStr for Kind {
     }
 }
 
-/// How a server's worker is started: its command, and as what process. A worker that is started in another way is another
-/// worker.
-#[derive(Clone, Debug, PartialEq)]
-pub struct WorkerStart {
-    /// The command.
-    pub launch: Launch,
-    /// What its process is besides.
-    pub process: ProcessSettings,
-}
-
-impl ServerConfig {
-    /// How its workers are started.
-    pub fn worker_start(&self) -> WorkerStart {
-        WorkerStart { launch: self.launch.clone(), process: self.settings.process.clone() }
-    }
-
-    /// The same server, with workers that are started in this way.
-    #[must_use]
-    pub fn started_as(&self, start: &WorkerStart) -> Self {
-        let mut config = self.clone();
-        config.launch.clone_from(&start.launch);
-        config.settings.process.clone_from(&start.process);
-        config
-    }
-}
-
 /// One server: a front address and the workers behind it.
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
@@ -274,12 +248,12 @@ pub struct ServerSettings {
     pub max_start_failures: u32,
     /// How often a failed slot is tried again; default 300 s.
     pub failed_retry: Duration,
-    /// What a worker's process is besides its command; default: as the gateway's own.
-    pub process: ProcessSettings,
     /// How long a draining worker may keep its sessions, before they are lost; default 3600 s; `None` (0): for ever.
     pub drain_timeout: Option<Duration>,
     /// How many extra workers a replacement may have at a time, old ones that drain among them; default 1.
     pub max_surge: usize,
+    /// What a worker's process is besides its command; default: as the gateway's own.
+    pub process: ProcessSettings,
 }
 
 /// What a server that describes itself may settle, because the config does not. (Where a setting can be absent, its
@@ -346,9 +320,9 @@ impl Default for ServerSettings {
             restart_backoff_max: Duration::from_secs(60),
             max_start_failures: 10,
             failed_retry: Duration::from_secs(300),
-            process: ProcessSettings::default(),
             drain_timeout: Some(Duration::from_secs(3600)),
             max_surge: 1,
+            process: ProcessSettings::default(),
         }
     }
 }

@@ -118,11 +118,11 @@ pub(crate) fn server(section: &Section<'_>, kind: Kind, close_retry: Option<Dura
             .and_then(|n| u32::try_from(n).ok())
             .unwrap_or(default.max_start_failures),
         failed_retry: duration("failed_retry_seconds", Zero::Refused, default.failed_retry),
-        process: process::read(section),
         drain_timeout: section
             .seconds("drain_timeout_seconds", Zero::Allowed)
             .map_or(default.drain_timeout, |limit| (!limit.is_zero()).then_some(limit)),
         max_surge: section.whole("max_surge", 1..=1024).map_or(default.max_surge, |n| n as usize),
+        process: process::read(section),
     };
     if settings.restart_backoff > settings.restart_backoff_max {
         let (first, longest) =

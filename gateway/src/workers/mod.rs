@@ -21,6 +21,7 @@ mod process;
 mod progress;
 mod report;
 mod roll;
+mod rolls;
 mod run_dir;
 mod set;
 mod shared;
@@ -43,7 +44,8 @@ pub use report::{
     StartFailure,
 };
 pub use roll::{RollState, RollStatus};
+pub use rolls::{NotRolling, RollTotals};
 pub use set::{InFlight, Worker, WorkerSet};
 pub use slots::Resized;
 pub use state::{SlotState, Transitions};
-pub use supervisor::{Held, NotRolling, Reconfigured, RollTotals, Supervisor, WorkerEvents};
+pub use supervisor::{Held, Reconfigured, Supervisor, WorkerEvents};

@@ -6,7 +6,7 @@ use tokio::{sync::watch, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::{NotReplaced, slots::Slots};
-use crate::{config::WorkerStart, worker_id::WorkerId};
+use crate::{config::StartedAs, worker_id::WorkerId};
 
 /// How far a rolling restart is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,7 +65,7 @@ pub(crate) struct Roll {
     slots: Arc<Slots>,
     todo: VecDeque<u16>,
     /// What the new workers are started as, if not as the old ones. It holds for all once the first is ready.
-    start: Option<Arc<WorkerStart>>,
+    started_as: Option<Arc<StartedAs>>,
     status: watch::Sender<RollStatus>,
     cancel: CancellationToken,
     replacing: JoinSet<(u16, Result<WorkerId, NotReplaced>)>,
@@ -77,7 +77,7 @@ pub(crate) struct Roll {
 /// What is kept of a rolling restart.
 pub(crate) struct RollHandle {
     pub(crate) status: watch::Receiver<RollStatus>,
-    pub(crate) start: Option<Arc<WorkerStart>>,
+    pub(crate) started_as: Option<Arc<StartedAs>>,
     pub(crate) cancel: CancellationToken,
 }
 
@@ -87,7 +87,7 @@ impl Roll {
         todo: Vec<u16>,
         number: u64,
         reason: &str,
-        start: Option<Arc<WorkerStart>>,
+        started_as: Option<Arc<StartedAs>>,
     ) -> (Self, RollHandle) {
         let status = RollStatus {
             number,
@@ -98,12 +98,12 @@ impl Roll {
         };
         let (status, receiver) = watch::channel(status);
         let cancel = CancellationToken::new();
-        let handle = RollHandle { status: receiver, start: start.clone(), cancel: cancel.clone() };
+        let handle = RollHandle { status: receiver, started_as: started_as.clone(), cancel: cancel.clone() };
         let todo = todo.into();
         let roll = Self {
             slots,
             todo,
-            start,
+            started_as,
             status,
             cancel,
             replacing: JoinSet::new(),
@@ -146,9 +146,9 @@ impl Roll {
                     None => {
                         self.todo.pop_front();
                         self.under_way.push(slot);
-                        let (start, reason) = (self.start.clone(), reason.clone());
+                        let (started_as, reason) = (self.started_as.clone(), reason.clone());
                         self.replacing.spawn(async move {
-                            (slot, slots.replace_with(slot, &reason, start, permit).await)
+                            (slot, slots.replace_with(slot, &reason, started_as, permit).await)
                         });
                     }
                 },
@@ -174,8 +174,8 @@ impl Roll {
         match result {
             Ok(worker) => {
                 let first = self.replaced.is_empty() && !self.cancel.is_cancelled();
-                if let Some(start) = self.start.as_ref().filter(|_| first) {
-                    self.slots.shared.adopt_start(start);
+                if let Some(started_as) = self.started_as.as_ref().filter(|_| first) {
+                    self.slots.shared.adopt_workers(started_as);
                 }
                 self.replaced.push(worker);
                 self.status.send_modify(|status| status.replaced.push(slot));

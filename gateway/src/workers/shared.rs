@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::{DrainTotals, StartFailure, WorkerEvents, WorkerSet, backoff::BackoffTimes, spawner::Spawner};
-use crate::config::{ServerConfig, WorkerStart};
+use crate::config::{ServerConfig, StartedAs};
 
 /// How the first starts of a server's slots went.
 #[derive(Debug, Default)]
@@ -66,10 +66,10 @@ impl Shared {
         Arc::clone(&self.setup.load().config)
     }
 
-    /// The config, with this way to start a worker.
-    pub(crate) fn config_with(&self, start: Option<Arc<WorkerStart>>) -> Arc<ServerConfig> {
+    /// The config, with workers that are started as this.
+    pub(crate) fn config_with(&self, started_as: Option<Arc<StartedAs>>) -> Arc<ServerConfig> {
         let config = self.config();
-        start.map_or_else(|| config.clone(), |start| Arc::new(config.started_as(&start)))
+        started_as.map_or_else(|| config.clone(), |started_as| Arc::new(config.with_workers(&started_as)))
     }
 
     /// Goes by another config from now on, made from the one so far.
@@ -77,9 +77,9 @@ impl Shared {
         self.setup.rcu(|setup| Setup::new(Arc::new(next(&setup.config)), stop_timeout));
     }
 
-    /// Starts workers in this way from now on.
-    pub(crate) fn adopt_start(&self, start: &WorkerStart) {
-        self.adopt(self.stop_timeout(), |now| now.started_as(start));
+    /// Starts workers as this from now on.
+    pub(crate) fn adopt_workers(&self, started_as: &StartedAs) {
+        self.adopt(self.stop_timeout(), |now| now.with_workers(started_as));
     }
 
     /// How long a drain may take; `None`: for ever.

@@ -17,7 +17,7 @@ use super::{
     slot::{Cell, Command, Replace, Slot},
     surge::{Permit, Surge},
 };
-use crate::{config::WorkerStart, worker_id::WorkerId};
+use crate::{config::StartedAs, worker_id::WorkerId};
 
 /// A server's slots. A slot that is needed no more keeps its task, for its number may be needed again, and its generations
 /// go on then.
@@ -137,14 +137,14 @@ impl Slots {
         &self,
         slot: u16,
         reason: &str,
-        start: Option<Arc<WorkerStart>>,
+        started_as: Option<Arc<StartedAs>>,
     ) -> Result<WorkerId, NotReplaced> {
         let permit = tokio::select! {
             biased;
             () = self.shared.stop.cancelled() => return Err(NotReplaced::Stopped),
             permit = self.permit(slot) => permit,
         };
-        self.replace_with(slot, reason, start, permit).await
+        self.replace_with(slot, reason, started_as, permit).await
     }
 
     /// [`Slots::replace`], with the permit.
@@ -152,7 +152,7 @@ impl Slots {
         &self,
         slot: u16,
         reason: &str,
-        start: Option<Arc<WorkerStart>>,
+        started_as: Option<Arc<StartedAs>>,
         permit: Option<Permit>,
     ) -> Result<WorkerId, NotReplaced> {
         let (done, answer) = oneshot::channel();
@@ -162,7 +162,7 @@ impl Slots {
                 return Err(NotReplaced::NoSlot(slot));
             };
             one.drained = false;
-            one.tell(Command::Replace(Replace { reason: reason.into(), start, permit, done }));
+            one.tell(Command::Replace(Replace { reason: reason.into(), started_as, permit, done }));
         }
         // Dropped unanswered with the slot's task.
         answer.await.unwrap_or(Err(NotReplaced::Stopped))
@@ -213,7 +213,10 @@ impl Slots {
     }
 
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        self.lock().tasks.push(self.runtime.spawn(task));
+        let mut known = self.lock();
+        // Rolling restarts come and go for as long as the gateway runs.
+        known.tasks.retain(|task| !task.is_finished());
+        known.tasks.push(self.runtime.spawn(task));
     }
 
     fn lock(&self) -> MutexGuard<'_, Known> {

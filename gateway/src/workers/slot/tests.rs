@@ -9,7 +9,7 @@ use tokio::{
 
 use super::*;
 use crate::{
-    config::{Launch, ServerConfig, ServerSettings, WorkerStart},
+    config::{Launch, ServerConfig, ServerSettings},
     keeper::{Exit, Order},
     workers::{
         Address, ExitReport, Held, Phase, SlotStatus, Supervisor, Worker, WorkerEvents, WorkerSet,
