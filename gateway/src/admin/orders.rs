@@ -64,13 +64,15 @@ pub fn drain(mut waiting: Waiting<'_>, server: &str, slot: u16) -> Result<String
         let Some(worker) = worker else { return Ok(format!("{server}/{slot} is gone")) };
         match worker.state {
             WorkerState::Drained | WorkerState::Stopped => return Ok(format!("{server}/{slot} is empty")),
+            WorkerState::Draining => waiting.tell_once(&mut last, left(server, &worker)),
             // It was heard a moment ago, and the slot may not have come to it.
-            _ if worker.drain.is_none() && last.is_empty() && looks < PATIENT_LOOKS => {}
-            _ if worker.drain.is_none() => {
+            WorkerState::Ready | WorkerState::Starting if last.is_empty() && looks < PATIENT_LOOKS => {}
+            WorkerState::Ready | WorkerState::Starting => {
                 let what = format!("{server}/{slot} has a worker again, generation {}", worker.generation);
                 return Err(ClientError::Failed(what));
             }
-            _ => waiting.tell_once(&mut last, left(server, &worker)),
+            // Its process has ended, and what it left behind is cleared away.
+            _ => {}
         }
         sleep(LOOK_EVERY);
     }
@@ -161,4 +163,19 @@ pub fn reload(admin: &str, json: bool) -> Result<String, ClientError> {
         lines.push("nothing has changed".into());
     }
     Ok(lines.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::admin::SessionCounts;
+
+    #[test]
+    fn what_is_left_is_told_by_state() {
+        let sessions = SessionCounts { claimed: 1, open: 2, ended: 3 };
+        let state = WorkerState::Draining;
+        let worker = WorkerSnapshot { slot: 4, state, sessions, in_flight: 5, ..WorkerSnapshot::default() };
+        let told = "counter/4 draining: 1 claimed, 2 open, 3 ended sessions, 5 requests in flight";
+        assert_eq!(left("counter", &worker), told);
+    }
 }
