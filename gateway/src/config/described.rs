@@ -1,6 +1,6 @@
 //! What a server says of itself, and how it goes together with the config.
 
-use std::fmt;
+use std::{fmt, num::NonZeroUsize};
 
 use serde::Deserialize;
 
@@ -23,6 +23,9 @@ pub struct Description {
     /// Which of their two protocols a resources server speaks. Null for any other kind.
     #[serde(default)]
     pub protocol: Option<Protocol>,
+    /// How many sessions a worker takes, its own limit. Null for any kind but openenv.
+    #[serde(default)]
+    pub max_sessions_per_worker: Option<NonZeroUsize>,
     /// Routes that start a session. Those of the protocol itself may be among them and change nothing.
     #[serde(default)]
     pub session_start_routes: Option<Vec<String>>,
@@ -60,6 +63,12 @@ impl Description {
         if let Some(protocol) = told.protocol.filter(|_| told.kind != Kind::Resources) {
             return Err(format!(
                 "it says that it is of kind {} and that its protocol is {protocol}, which is one of resources servers",
+                told.kind
+            ));
+        }
+        if told.max_sessions_per_worker.is_some() && told.kind != Kind::OpenEnv {
+            return Err(format!(
+                "it says that it is of kind {} and has max_sessions_per_worker, a limit of openenv servers",
                 told.kind
             ));
         }
@@ -148,6 +157,13 @@ impl ServerConfig {
         match (settings.protocol, told.protocol) {
             (Some(ours), Some(theirs)) => differs("protocol", ours.to_string(), theirs.to_string()),
             (None, theirs) => settings.protocol = theirs,
+            (Some(_), None) => {}
+        }
+        match (settings.max_sessions_per_worker, told.max_sessions_per_worker.map(NonZeroUsize::get)) {
+            (Some(ours), Some(theirs)) => {
+                differs("max_sessions_per_worker", ours.to_string(), theirs.to_string());
+            }
+            (None, theirs) => settings.max_sessions_per_worker = theirs,
             (Some(_), None) => {}
         }
         let own = kind.session_routes(settings.protocol.unwrap_or_default());

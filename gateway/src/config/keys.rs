@@ -106,7 +106,7 @@ static KEYS: &[KeyDoc] = &[
     key("session_idle_timeout_seconds", SETTINGS, "seconds", "86400", "How long an open session may be idle before it counts as lost. `ors_servers`: 900 by default."),
     key("lost_session_retention_seconds", SETTINGS, "seconds", "86400", "How long a lost session is answered with 410."),
     key("max_lost_sessions", SETTINGS, "whole number", "1000000", "The most lost sessions that are remembered; the oldest go first."),
-    key("max_sessions_per_worker", &[Own], "whole number", "no limit", "Only `openenv_servers`: how many sessions a worker takes, its own limit (`MAX_CONCURRENT_ENVS`). A full worker is passed over; where all are, clients hear `CAPACITY_REACHED`."),
+    key("max_sessions_per_worker", &[Own], "whole number", "said by the server (`describe`), else no limit", "Only `openenv_servers`: how many sessions a worker takes, its own limit (`MAX_CONCURRENT_ENVS`). A full worker is passed over; where all are, clients hear `CAPACITY_REACHED`."),
     key("max_naming_body_bytes", SETTINGS, "bytes", "67108864", "Largest body of a request that carries its session ID in the body, and of any POST to an `mcp_servers` server; above it 413."),
     key("queue_timeout_seconds", SETTINGS, "seconds", "10", "How long a request waits for a ready worker before 503."),
     key("start_timeout_seconds", SETTINGS, "seconds", "120", "How long a worker may take to become ready."),

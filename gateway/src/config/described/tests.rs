@@ -84,6 +84,14 @@ fn what_is_no_description_is_said() {
             "it says that it is of kind agent and that its protocol is gymnasium, which is one of resources servers",
         ),
         (
+            "{\"kind\": \"ors\", \"max_sessions_per_worker\": 3}",
+            "it says that it is of kind ors and has max_sessions_per_worker, a limit of openenv servers",
+        ),
+        (
+            "{\"kind\": \"openenv\", \"max_sessions_per_worker\": 0}",
+            "what it wrote is no description: invalid value: integer `0`, expected a nonzero usize",
+        ),
+        (
             "{\"kind\": \"resources\", \"session_end_routes\": \"/x\"}",
             "what it wrote is no description: invalid type: string \"/x\", expected a sequence",
         ),
@@ -121,6 +129,20 @@ fn the_routes_that_are_left_out_are_those_of_the_protocol_that_it_speaks() {
     assert_eq!(server.settings.protocol, Some(Protocol::Gymnasium));
     assert_eq!(server.settings.session_start_routes, ["/seed_session", "/begin"]);
     assert_eq!(server.settings.session_end_routes, ["/close_session", "/verify", "/finish"]);
+}
+
+#[test]
+fn an_openenv_server_says_how_many_sessions_a_worker_takes() {
+    let said = told(&json!({"kind": "openenv", "max_sessions_per_worker": 100}));
+    let settled = |ours| {
+        let mut config = ServerConfig { kind: Kind::OpenEnv, ..server(4) };
+        config.settings.max_sessions_per_worker = ours;
+        let overruled = config.settle(&said, None).unwrap();
+        (config.settings.max_sessions_per_worker, overruled)
+    };
+    assert_eq!(settled(None), (Some(100), Vec::new()));
+    let says = "server counter says max_sessions_per_worker: 100, and the config 7, which holds";
+    assert_eq!(settled(Some(7)), (Some(7), vec![says.to_owned()]));
 }
 
 #[test]
