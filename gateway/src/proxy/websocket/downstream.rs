@@ -12,7 +12,7 @@ use super::{
 const KEPT_MESSAGE: usize = 4096;
 
 /// The most of a frame that is held until it is whole. What is longer passes as it comes.
-const MOST_HELD: u64 = 1024 * 1024;
+const MOST_HELD: u64 = 16 * 1024 * 1024;
 
 /// Going away, and service restart: what uvicorn says when its process is told to end.
 const LEAVING: [u16; 2] = [1001, 1012];
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn what_is_too_long_to_be_held_passes_as_it_comes() {
-        for (budget, length) in [(1 << 30, 2_000_000), (100, 5000)] {
+        for (budget, length) in [(1 << 30, 17_000_000), (100, 5000)] {
             let mut down = downstream(budget);
             let long = frame(2, true, &vec![7; length], None);
             let (first, rest) = long.split_at(length - 10);
