@@ -1,5 +1,7 @@
 //! The metrics that are read from the snapshot at the moment of the scrape.
 
+use std::collections::BTreeMap;
+
 use prometheus::{
     Registry, TextEncoder,
     proto::{Counter, Gauge, LabelPair, Metric, MetricFamily, MetricType},
@@ -54,7 +56,8 @@ fn read(snapshot: &dyn Snapshot) -> Vec<MetricFamily> {
         family(metrics::GENERATION, of_workers(&servers, |worker| u64::from(worker.generation))),
         family(metrics::RESTARTS, of_workers(&servers, |worker| worker.restarts)),
         family(metrics::STARTED, of_workers(&servers, |worker| worker.started_unix)),
-        family(metrics::TRANSITIONS, transitions(&servers)),
+        family(metrics::TRANSITIONS, by_word(&servers, |worker| &worker.transitions)),
+        family(metrics::REPLACEMENTS, by_word(&servers, |worker| &worker.replacements)),
         family(metrics::MEMORY, memory(&servers)),
         family(metrics::SESSIONS, sessions(&servers)),
     ]
@@ -68,12 +71,15 @@ fn of_workers(servers: &[ServerSnapshot], value: fn(&super::WorkerSnapshot) -> u
     servers.iter().flat_map(of).collect()
 }
 
-fn transitions(servers: &[ServerSnapshot]) -> Samples {
+fn by_word(
+    servers: &[ServerSnapshot],
+    counts: fn(&super::WorkerSnapshot) -> &BTreeMap<String, u64>,
+) -> Samples {
     let mut samples = Samples::new();
     for server in servers {
         for worker in &server.workers {
-            samples.extend(worker.transitions.iter().map(|(to, count)| {
-                (vec![server.name.clone(), worker.slot.to_string(), to.clone()], *count as f64)
+            samples.extend(counts(worker).iter().map(|(word, count)| {
+                (vec![server.name.clone(), worker.slot.to_string(), word.clone()], *count as f64)
             }));
         }
     }

@@ -34,6 +34,7 @@ pub(super) fn server(server: &ServerSnapshot, now: u64) -> String {
     .into_iter()
     .flatten()
     .chain(server.workers.iter().flat_map(drains_of))
+    .chain(server.workers.iter().filter_map(over_limit))
     .chain(server.workers.iter().filter_map(|one| last_failure(one, now)))
     .collect::<Vec<_>>()
     .join("\n")
@@ -122,6 +123,12 @@ fn drains_of(worker: &WorkerSnapshot) -> Vec<String> {
         format!("slot {}, generation {generation} drains for {since}, {left}: {reason}", worker.slot)
     };
     own.into_iter().chain(others).map(line).collect()
+}
+
+/// The limit that a worker is over: it is there still, since its successor is not.
+fn over_limit(worker: &WorkerSnapshot) -> Option<String> {
+    let why = worker.over_limit.as_ref()?;
+    Some(format!("slot {}, generation {} is to be replaced: {why}", worker.slot, worker.generation))
 }
 
 /// How far a rolling restart is, or how it ended.

@@ -68,6 +68,8 @@ pub struct ServerSnapshot {
     pub drains_cut: u64,
     /// Of `sessions_lost`: those that were left then.
     pub sessions_lost_to_drains: u64,
+    /// Its limits, by key; null: none.
+    pub limits: BTreeMap<String, Option<f64>>,
     /// It was taken out of the config: its workers drain, then its front is closed.
     pub removed: bool,
     /// The newest rolling restart.
@@ -145,7 +147,7 @@ pub struct OtherSnapshot {
     pub in_flight: u64,
     /// The sessions that it owns.
     pub sessions: SessionCounts,
-    /// Resident memory of its process group.
+    /// Resident memory of its process tree.
     pub memory_bytes: Option<u64>,
     /// Its drain.
     pub drain: Option<DrainSnapshot>,
@@ -170,10 +172,18 @@ pub struct WorkerSnapshot {
     pub started_unix: u64,
     /// Requests in flight.
     pub in_flight: u64,
+    /// Requests that it has answered.
+    pub requests: u64,
     /// The sessions that it owns.
     pub sessions: SessionCounts,
-    /// Resident memory of its process group, while it runs; what processes share counts for each of them.
+    /// How many sessions it has had, those that are over among them.
+    pub sessions_had: u64,
+    /// The limit that it is over, for which it is to be replaced.
+    pub over_limit: Option<String>,
+    /// Resident memory of its process tree, while it runs; what processes share counts for each of them.
     pub memory_bytes: Option<u64>,
+    /// How often the slot's workers were replaced for a limit, by cause.
+    pub replacements: BTreeMap<String, u64>,
     /// How often the slot came into each state.
     pub transitions: BTreeMap<String, u64>,
     /// Processes in a row that did not become ready, or died before a minute of health.

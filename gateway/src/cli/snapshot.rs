@@ -12,9 +12,7 @@ use crate::{
     proxy::ServerState,
     session::{self, SessionFilter, SessionInfo},
     worker_id::WorkerId,
-    workers::{
-        DrainStatus, Failed, LastFailure, RollStatus, RollTotals, SlotStatus, Supervisor, resident_by_group,
-    },
+    workers::{DrainStatus, Failed, LastFailure, Resident, RollStatus, RollTotals, SlotStatus, Supervisor},
 };
 
 /// The running gateway, to be looked at.
@@ -38,10 +36,9 @@ impl Snapshot for Live {
 
     fn measured_servers(&self) -> Vec<ServerSnapshot> {
         let mut servers = self.servers();
-        match resident_by_group() {
-            Ok(groups) => {
-                // A worker leads its own process group.
-                let memory = |pid: Option<i32>| pid.and_then(|pid| groups.get(&pid).copied());
+        match Resident::read() {
+            Ok(resident) => {
+                let memory = |pid: Option<i32>| pid.and_then(|pid| resident.of_worker(pid));
                 for worker in servers.iter_mut().flat_map(|server| &mut server.workers) {
                     worker.memory_bytes = memory(worker.pid);
                     worker.others.iter_mut().for_each(|other| other.memory_bytes = memory(other.pid));
@@ -106,6 +103,7 @@ fn server(unit: &Unit) -> ServerSnapshot {
         lost_remembered: counts.lost_remembered,
         drains_cut: drains.cut,
         sessions_lost_to_drains: drains.lost,
+        limits: settings.limits.values().into_iter().map(|(key, value)| (key.into(), value)).collect(),
         removed: server.removed.is_cancelled(),
         roll: supervisor.and_then(Supervisor::roll).map(roll),
         rolls_ended: [("done", done), ("failed", failed), ("called_off", called_off)]
@@ -155,6 +153,8 @@ fn worker(server: &ServerState, counts: &session::Counts, slot: SlotStatus) -> W
         let worker = server.workers.get(WorkerId { slot: number, generation });
         worker.map_or(0, |worker| worker.in_flight() as u64)
     };
+    let id = WorkerId { slot: number, generation: slot.generation };
+    let shown = server.workers.get(id);
     // What is left of workers that have exited is counted where the slot is.
     let is_other = |generation: u32| others.iter().any(|other| other.generation == generation);
     WorkerSnapshot {
@@ -166,7 +166,11 @@ fn worker(server: &ServerState, counts: &session::Counts, slot: SlotStatus) -> W
         restarts: slot.restarts.into(),
         started_unix: slot.started_unix,
         in_flight: in_flight(slot.generation),
+        requests: shown.as_ref().map_or(0, |worker| worker.answered()),
         sessions: sessions(counts, number, |generation| !is_other(generation)),
+        sessions_had: server.sessions.taken(id),
+        over_limit: slot.over_limit,
+        replacements: slot.replacements.by_cause(),
         memory_bytes: None,
         transitions: slot.transitions.iter().map(|(to, count)| (to.to_string(), count)).collect(),
         failures_in_a_row: slot.failures_in_a_row,

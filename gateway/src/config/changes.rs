@@ -52,7 +52,7 @@ impl ServerSettings {
     /// What of `new` holds while the gateway runs, and which keys have changed. What names sessions, and starts and ends
     /// them, stays: open sessions hang on it.
     pub fn changed_to(&self, new: &Self) -> (Self, ChangedKeys) {
-        let keys = ChangedKeys {
+        let mut keys = ChangedKeys {
             at_once: changed!(self, new;
                 multiple_workers_unsupported_reason: "multiple_workers_unsupported_reason",
                 session_close_retry_window: "session_close_retry_window_seconds",
@@ -81,6 +81,7 @@ impl ServerSettings {
                 max_lost_sessions: "max_lost_sessions",
             ),
         };
+        keys.at_once.extend(self.limits.changed_to(&new.limits));
         (self.held(new.clone()), keys)
     }
 
@@ -112,6 +113,7 @@ impl ServerSettings {
             failed_retry: new.failed_retry,
             drain_timeout: new.drain_timeout,
             max_surge: new.max_surge,
+            limits: new.limits,
         }
     }
 }

@@ -89,7 +89,7 @@ fn server_rows(settings: &ServerSettings) -> Vec<Row> {
     };
     let secret = if settings.session_secret.is_some() { "given" } else { "the cookie's name" };
     let describe = settings.describe.is_some();
-    vec![
+    let own = vec![
         ("describe", describe.to_string()),
         ("session_cookie", settings.session_cookie.clone().unwrap_or_else(|| "by the kind".into())),
         ("session_secret", secret.into()),
@@ -112,5 +112,8 @@ fn server_rows(settings: &ServerSettings) -> Vec<Row> {
         ("restart_backoff_max_seconds", seconds(settings.restart_backoff_max)),
         ("max_start_failures", settings.max_start_failures.to_string()),
         ("failed_retry_seconds", seconds(settings.failed_retry)),
-    ]
+        ("drain_timeout_seconds", settings.drain_timeout.map_or("0".into(), seconds)),
+        ("max_surge", settings.max_surge.to_string()),
+    ];
+    own.into_iter().chain(settings.limits.rows()).collect()
 }

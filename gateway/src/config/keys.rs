@@ -109,6 +109,11 @@ static KEYS: &[KeyDoc] = &[
     key("failed_retry_seconds", SETTINGS, "seconds", "300", "How often a `failed` slot is tried again."),
     key("drain_timeout_seconds", SETTINGS, "seconds", "3600", "How long a draining worker may keep its sessions before they are lost; 0: for ever."),
     key("max_surge", SETTINGS, "1 to 1024", "1", "How many workers a replacement may have beside the one of each slot: those that start, and those that drain since another has taken over."),
+    key("max_requests", SETTINGS, "whole number", "no limit", "A worker is replaced, as by a rolling restart, after it has answered so many requests."),
+    key("max_sessions", SETTINGS, "whole number", "no limit", "The same after it has had so many sessions, those that are over among them."),
+    key("max_lifetime_seconds", SETTINGS, "seconds", "no limit", "The same after so long, less up to a fifth at random, so that not all come due at once."),
+    key("max_memory_bytes", SETTINGS, "bytes", "no limit", "The same when the resident memory of its process tree was above this at `max_memory_samples` looks in a row."),
+    key("max_memory_samples", SETTINGS, "1 to 3600", "3", "How many looks in a row, one a second, a worker may not be above `max_memory_bytes`."),
 ];
 
 /// Every key of the gateway's, in the order of the reference.

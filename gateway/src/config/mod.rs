@@ -11,6 +11,7 @@ mod files;
 mod interpolate;
 mod keys;
 mod launch;
+mod limits;
 mod listen;
 mod model;
 mod problems;
@@ -31,6 +32,7 @@ pub use command::{RunOptions, from_command};
 pub use describe::describe;
 pub use described::{Contradiction, Description};
 pub use keys::{KeyDoc, Place, reference, reference_markdown};
+pub use limits::WorkerLimits;
 pub use model::{
     Config, ErrorList, GatewaySettings, Kind, Launch, LeftOpen, Listen, ServerConfig, ServerSettings,
 };

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Duration};
 
-use super::Protocol;
+use super::{Protocol, WorkerLimits};
 
 /// Everything that `serve`, `run` and `check` need, validated.
 #[derive(Clone, Debug)]
@@ -247,6 +247,8 @@ pub struct ServerSettings {
     pub drain_timeout: Option<Duration>,
     /// How many extra workers a replacement may have at a time, old ones that drain among them; default 1.
     pub max_surge: usize,
+    /// When workers are replaced, and how much they are given at a time; default: no limits.
+    pub limits: WorkerLimits,
 }
 
 /// What a server that describes itself may settle, because the config does not. (Where a setting can be absent, its
@@ -314,6 +316,7 @@ impl Default for ServerSettings {
             failed_retry: Duration::from_secs(300),
             drain_timeout: Some(Duration::from_secs(3600)),
             max_surge: 1,
+            limits: WorkerLimits::default(),
         }
     }
 }

@@ -214,6 +214,7 @@ impl SessionTable {
             record.last = now;
         }
         if record.is_void() {
+            record.owner.taken.fetch_sub(1, Ordering::Relaxed);
             let removed = self.remove(entry);
             self.totals.withdrawn.fetch_add(1, Ordering::Relaxed);
             if let Some(removed) = removed {

@@ -2,7 +2,8 @@
 //!
 //! A [`Supervisor`] keeps each of a server's slots filled. A process's task starts it through a keeper, probes it until it
 //! answers, puts it into the [`WorkerSet`] that the proxy reads, lets it drain when it is told to, and sees its exit; a
-//! slot's task starts the next one. [`Supervisor::replace`] is the rolling way to another process, for whatever reason.
+//! slot's task starts the next one. [`Supervisor::replace`] is the rolling way to another process, for whatever reason,
+//! such as a limit that a worker is over.
 
 mod address;
 mod advice;
@@ -11,6 +12,8 @@ mod backoff;
 mod capture;
 mod describe;
 mod launch;
+mod limiter;
+mod limits;
 mod listener;
 mod memory;
 mod probe;
@@ -33,7 +36,8 @@ pub(crate) mod testing;
 pub use address::Address;
 pub use ask::{Asked, Refused, Unasked, ask};
 pub use describe::{Undescribed, describe};
-pub use memory::resident_by_group;
+pub use limits::Replacements;
+pub use memory::Resident;
 pub use progress::PhaseTimes;
 pub use report::{
     DrainStatus, DrainTotals, ExitReport, Failed, LastFailure, NotReplaced, OtherStatus, Phase, SlotStatus,

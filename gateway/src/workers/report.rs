@@ -9,7 +9,7 @@ use std::{
 
 use serde::Serialize;
 
-use super::{PhaseTimes, SlotState, Transitions};
+use super::{PhaseTimes, Replacements, SlotState, Transitions};
 use crate::{keeper::Exit, worker_id::WorkerId};
 
 /// Lines of output that are kept for reports.
@@ -48,6 +48,10 @@ pub struct SlotStatus {
     pub output: Vec<String>,
     /// The drain that its worker is in.
     pub drain: Option<DrainStatus>,
+    /// The limit that its worker is over, for which it is to be replaced.
+    pub over_limit: Option<String>,
+    /// How often its workers were replaced for a limit.
+    pub replacements: Replacements,
     /// Its other living processes, by generation: the one that is to take over, and older ones that drain.
     pub others: Vec<OtherStatus>,
 }

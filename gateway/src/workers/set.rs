@@ -1,12 +1,15 @@
 //! The ready workers, as the proxy sees them.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, AtomicUsize, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
 use arc_swap::ArcSwap;
-use tokio::sync::watch;
+use tokio::{sync::watch, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::Address;
@@ -19,8 +22,13 @@ pub struct Worker {
     pub id: WorkerId,
     /// Where it listens.
     pub address: Address,
+    /// Its process ID, where it has one of its own.
+    pid: Option<i32>,
+    ready_since: Instant,
     exited: CancellationToken,
     in_flight: AtomicUsize,
+    /// Requests whose reply has begun.
+    answered: AtomicU64,
     /// It keeps its sessions, and is to get no new ones.
     drains: AtomicBool,
     /// Nobody may enter. Set before `in_flight` is read for the last time, read after it was raised: whoever is not seen
@@ -34,11 +42,39 @@ impl Worker {
         Self {
             id,
             address,
+            pid: None,
+            ready_since: Instant::now(),
             exited: CancellationToken::new(),
             in_flight: AtomicUsize::new(0),
+            answered: AtomicU64::new(0),
             drains: AtomicBool::new(false),
             closed: AtomicBool::new(false),
         }
+    }
+
+    /// The same, as this process.
+    pub(crate) fn with_pid(self, pid: Option<i32>) -> Self {
+        Self { pid, ..self }
+    }
+
+    /// Its process ID.
+    pub(crate) fn pid(&self) -> Option<i32> {
+        self.pid
+    }
+
+    /// For how long it has been ready.
+    pub(crate) fn ready_for(&self) -> Duration {
+        self.ready_since.elapsed()
+    }
+
+    /// Requests that it has answered: whose reply has begun.
+    pub fn answered(&self) -> u64 {
+        self.answered.load(Ordering::Relaxed)
+    }
+
+    /// Notes that a reply of its has begun.
+    pub fn note_answer(&self) {
+        self.answered.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Cancelled when the process has exited, after `WorkerEvents::exited` returned; or when it is given up at the end of

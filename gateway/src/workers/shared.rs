@@ -53,7 +53,7 @@ impl Setup {
 pub(crate) struct Shared {
     pub(crate) server: String,
     pub(crate) setup: ArcSwap<Setup>,
-    pub(crate) spawner: Box<dyn Spawner>,
+    pub(crate) spawner: Arc<dyn Spawner>,
     pub(crate) events: Arc<dyn WorkerEvents>,
     pub(crate) workers: Arc<WorkerSet>,
     pub(crate) first_starts: watch::Sender<FirstStarts>,

@@ -50,6 +50,8 @@ pub(crate) enum Command {
 #[derive(Debug)]
 pub(crate) struct Replace {
     pub(crate) reason: String,
+    /// Only as long as the slot goes by this generation, and none is to take over.
+    pub(crate) instead_of: Option<u32>,
     /// What it is started as, if not as the others.
     pub(crate) launch: Option<Arc<Launch>>,
     /// Kept until the old process is gone.
@@ -177,7 +179,9 @@ impl Slot {
         self.next_generation += 1;
         let (leave, told) = watch::channel(None);
         let (launch, reason, permit, done) = match replace {
-            Some(Replace { reason, launch, permit, done }) => (launch, reason, permit, Some(done)),
+            Some(Replace { reason, launch, permit, done, instead_of: _ }) => {
+                (launch, reason, permit, Some(done))
+            }
             None => (None, String::new(), None, None),
         };
         let life = Life {
@@ -207,6 +211,12 @@ impl Slot {
     }
 
     fn replace(&mut self, replace: Replace) {
+        let goes_by = self.current.as_ref().filter(|_| self.successor.is_none()).map(|one| one.id.generation);
+        if replace.instead_of.is_some_and(|meant| goes_by != Some(meant)) {
+            // Whoever asked may have gone.
+            let _ = replace.done.send(Err(NotReplaced::CalledOff));
+            return;
+        }
         self.wants = Wants::AProcess;
         self.call_off(|| NotReplaced::CalledOff);
         if let Some(mut starting) = self.current.take_if(|current| !current.is_ready) {

@@ -13,6 +13,7 @@ use tokio::{
 
 use super::{
     NotReplaced, SlotState, SlotStatus,
+    limits::Cause,
     shared::Shared,
     slot::{Cell, Command, Replace, Slot},
     surge::{Permit, Surge},
@@ -162,10 +163,47 @@ impl Slots {
                 return Err(NotReplaced::NoSlot(slot));
             };
             one.drained = false;
-            one.tell(Command::Replace(Replace { reason: reason.into(), launch, permit, done }));
+            let reason = reason.into();
+            one.tell(Command::Replace(Replace { reason, instead_of: None, launch, permit, done }));
         }
         // Dropped unanswered with the slot's task.
         answer.await.unwrap_or(Err(NotReplaced::Stopped))
+    }
+
+    /// [`Slots::replace`], if the slot still goes by this worker when its turn comes, and nobody else is replacing it.
+    pub(crate) async fn replace_worker(
+        &self,
+        worker: WorkerId,
+        reason: &str,
+    ) -> Result<WorkerId, NotReplaced> {
+        let permit = tokio::select! {
+            biased;
+            () = self.shared.stop.cancelled() => return Err(NotReplaced::Stopped),
+            permit = self.permit(worker.slot) => permit,
+        };
+        let (done, answer) = oneshot::channel();
+        {
+            let known = self.lock();
+            let Some(one) = known.slots.get(&worker.slot).filter(|one| one.needed && !one.drained) else {
+                return Err(NotReplaced::Drained);
+            };
+            let (reason, instead_of) = (reason.into(), Some(worker.generation));
+            one.tell(Command::Replace(Replace { reason, instead_of, launch: None, permit, done }));
+        }
+        answer.await.unwrap_or(Err(NotReplaced::Stopped))
+    }
+
+    /// Notes the limit that a worker is over, if it is over one.
+    pub(crate) fn over_limit(&self, worker: WorkerId, why: Option<&str>) {
+        if let Some(one) = self.lock().slots.get(&worker.slot) {
+            one.cell.over_limit(worker, why);
+        }
+    }
+
+    pub(crate) fn count_replacement(&self, slot: u16, cause: Cause) {
+        if let Some(one) = self.lock().slots.get(&slot) {
+            one.cell.replaced(cause);
+        }
     }
 
     /// Waits until one more worker may be there; `None`: the slot has none that serves, so a new one is not one more.

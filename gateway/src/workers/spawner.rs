@@ -1,13 +1,13 @@
 //! How a slot comes to a process, and hears that it is ready: the seam between the state machine and the system.
 
-use std::{path::PathBuf, time::Duration};
+use std::{io, path::PathBuf, time::Duration};
 
 use async_trait::async_trait;
 use http::HeaderMap;
 use tokio::time::sleep;
 
 use super::{
-    Address,
+    Address, Resident,
     address::Places,
     launch, listener,
     probe::{Probed, is_listening, probe},
@@ -44,6 +44,11 @@ pub(crate) trait Spawner: Send + Sync {
 
     /// Returns when the worker answers as a ready one does; what it waits for stands in `progress`.
     async fn ready(&self, launched: &Launched, progress: &mut Progress) -> Answered;
+
+    /// What memory processes take now; blocks.
+    fn resident(&self) -> io::Result<Resident> {
+        Resident::read()
+    }
 }
 
 /// Starts real processes.

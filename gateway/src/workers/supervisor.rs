@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     DrainTotals, ExitReport, NotReplaced, Resized, RollState, RollStatus, SlotStatus, StartFailure, Worker,
     WorkerSet,
+    limiter::Limiter,
     roll::{Roll, RollHandle},
     run_dir::RunDir,
     shared::{Drains, FirstStarts, Setup, Shared},
@@ -40,6 +41,9 @@ pub trait WorkerEvents: Send + Sync {
 
     /// What a worker must not be ended for yet. Asked every 100 ms while it drains.
     fn sessions(&self, worker: WorkerId) -> Held;
+
+    /// How many sessions a worker has had, those that are over among them.
+    fn taken(&self, worker: WorkerId) -> u64;
 }
 
 /// The sessions of one worker.
@@ -154,7 +158,7 @@ impl Supervisor {
         let shared = Arc::new(Shared {
             server: server.name.clone(),
             setup: ArcSwap::from_pointee(setup),
-            spawner,
+            spawner: spawner.into(),
             events,
             workers,
             first_starts: watch::Sender::new(FirstStarts::default()),
@@ -163,6 +167,7 @@ impl Supervisor {
         });
         let slots = Slots::new(shared);
         slots.resize(server.num_workers, "");
+        slots.spawn(Limiter::new(Arc::clone(&slots)).run());
         Self {
             slots,
             first_slots: usize::from(server.num_workers),

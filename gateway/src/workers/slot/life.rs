@@ -85,7 +85,8 @@ impl Life {
             Start::Ready(Answered { address, headers }) => {
                 // The worker has it now.
                 launched.places.port = None;
-                let worker = Arc::new(Worker::new(id, address));
+                let pid = launched.process.stage().pid;
+                let worker = Arc::new(Worker::new(id, address).with_pid(pid));
                 let ready_for = self.ready_life(&launched.process, &worker, &headers).await;
                 Ended { id, ready_for: Some(ready_for), failure: None }
             }

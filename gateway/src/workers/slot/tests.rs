@@ -1,4 +1,4 @@
-use std::{collections::HashMap, sync::Mutex};
+use std::{collections::HashMap, io, sync::Mutex};
 
 use async_trait::async_trait;
 use http::HeaderMap;
@@ -12,7 +12,7 @@ use crate::{
     config::{Launch, ServerConfig, ServerSettings},
     keeper::{Exit, Order},
     workers::{
-        Address, ExitReport, Held, Phase, SlotStatus, Supervisor, Worker, WorkerEvents, WorkerSet,
+        Address, ExitReport, Held, Phase, Resident, SlotStatus, Supervisor, Worker, WorkerEvents, WorkerSet,
         address::Places,
         process::{Process, ProcessDriver},
         progress::Progress,
@@ -24,6 +24,7 @@ use crate::{
 mod crash_loops;
 mod draining;
 mod launches;
+mod limits;
 mod rolling;
 
 /// What the slot's surroundings see, in order.
@@ -69,6 +70,13 @@ impl Played {
 struct FakeSpawner {
     starts: mpsc::UnboundedSender<Played>,
     answers: Mutex<HashMap<String, oneshot::Receiver<()>>>,
+    surroundings: Arc<Surroundings>,
+}
+
+/// What a test sets of the system.
+#[derive(Default)]
+struct Surroundings {
+    resident: Mutex<Resident>,
 }
 
 #[async_trait]
@@ -93,6 +101,10 @@ impl Spawner for FakeSpawner {
         }
         Answered { address: Address::Unix("/fake".into()), headers: HeaderMap::new() }
     }
+
+    fn resident(&self) -> io::Result<Resident> {
+        Ok(self.surroundings.resident.lock().unwrap().clone())
+    }
 }
 
 /// Notes what the worker set and the worker's token look like when events come.
@@ -101,11 +113,18 @@ struct Notes {
     workers: Mutex<Option<Arc<WorkerSet>>>,
     seen: Mutex<HashMap<WorkerId, Arc<Worker>>>,
     held: Mutex<HashMap<WorkerId, Held>>,
+    taken: Mutex<HashMap<WorkerId, u64>>,
 }
 
 impl Notes {
     fn new(log: mpsc::UnboundedSender<String>) -> Self {
-        Self { log, workers: Mutex::default(), seen: Mutex::default(), held: Mutex::default() }
+        Self {
+            log,
+            workers: Mutex::default(),
+            seen: Mutex::default(),
+            held: Mutex::default(),
+            taken: Mutex::default(),
+        }
     }
 
     fn in_set(&self, id: WorkerId) -> bool {
@@ -135,12 +154,17 @@ impl WorkerEvents for Notes {
     fn sessions(&self, id: WorkerId) -> Held {
         self.held.lock().unwrap().get(&id).copied().unwrap_or_default()
     }
+
+    fn taken(&self, id: WorkerId) -> u64 {
+        self.taken.lock().unwrap().get(&id).copied().unwrap_or_default()
+    }
 }
 
 struct Play {
     supervisor: Arc<Supervisor>,
     starts: mpsc::UnboundedReceiver<Played>,
     notes: Arc<Notes>,
+    surroundings: Arc<Surroundings>,
     log: Log,
 }
 
@@ -154,15 +178,20 @@ fn play_with(num_workers: u16, set: impl FnOnce(&mut ServerSettings)) -> Play {
     let (starts_sender, starts) = mpsc::unbounded_channel();
     let (log_sender, log) = mpsc::unbounded_channel();
     let notes = Arc::new(Notes::new(log_sender));
+    let surroundings = Arc::new(Surroundings::default());
     let supervisor = Supervisor::with_spawner(
         &server,
         &testing::gateway(),
         Arc::default(),
         Arc::clone(&notes) as Arc<dyn WorkerEvents>,
-        Box::new(FakeSpawner { starts: starts_sender, answers: Mutex::default() }),
+        Box::new(FakeSpawner {
+            starts: starts_sender,
+            answers: Mutex::default(),
+            surroundings: surroundings.clone(),
+        }),
     );
     *notes.workers.lock().unwrap() = Some(supervisor.workers());
-    Play { supervisor: Arc::new(supervisor), starts, notes, log }
+    Play { supervisor: Arc::new(supervisor), starts, notes, surroundings, log }
 }
 
 /// A process of a slot.
