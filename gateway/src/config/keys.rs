@@ -114,6 +114,7 @@ static KEYS: &[KeyDoc] = &[
     key("max_lifetime_seconds", SETTINGS, "seconds", "no limit", "The same after so long, less up to a fifth at random, so that not all come due at once."),
     key("max_memory_bytes", SETTINGS, "bytes", "no limit", "The same when the resident memory of its process tree was above this at `max_memory_samples` looks in a row."),
     key("max_memory_samples", SETTINGS, "1 to 3600", "3", "How many looks in a row, one a second, a worker may not be above `max_memory_bytes`."),
+    key("hang_timeout_seconds", SETTINGS, "seconds", "no limit", "A worker that for so long has answered neither a request nor a probe is aborted: SIGABRT, and after `worker_stop_timeout_seconds` SIGKILL. Verifiers may block an event loop for minutes: longer than the longest of them."),
 ];
 
 /// Every key of the gateway's, in the order of the reference.

@@ -17,6 +17,8 @@ pub struct WorkerLimits {
     pub max_memory_bytes: Option<u64>,
     /// How many looks in a row, a second apart; default 3.
     pub max_memory_samples: u32,
+    /// A worker that for so long has answered neither a request nor a probe is aborted.
+    pub hang_timeout: Option<Duration>,
 }
 
 impl Default for WorkerLimits {
@@ -27,6 +29,7 @@ impl Default for WorkerLimits {
             max_lifetime: None,
             max_memory_bytes: None,
             max_memory_samples: 3,
+            hang_timeout: None,
         }
     }
 }
@@ -35,14 +38,23 @@ impl WorkerLimits {
     /// Each key with its value; `None`: no limit.
     pub fn values(&self) -> Vec<(&'static str, Option<f64>)> {
         // A new limit does not compile here until somebody has named it.
-        let Self { max_requests, max_sessions, max_lifetime, max_memory_bytes, max_memory_samples } = self;
+        let Self {
+            max_requests,
+            max_sessions,
+            max_lifetime,
+            max_memory_bytes,
+            max_memory_samples,
+            hang_timeout,
+        } = self;
         let whole = |value: &Option<u64>| value.map(|value| value as f64);
+        let seconds = |value: &Option<Duration>| value.map(|value| value.as_secs_f64());
         vec![
             ("max_requests", whole(max_requests)),
             ("max_sessions", whole(max_sessions)),
-            ("max_lifetime_seconds", max_lifetime.map(|limit| limit.as_secs_f64())),
+            ("max_lifetime_seconds", seconds(max_lifetime)),
             ("max_memory_bytes", whole(max_memory_bytes)),
             ("max_memory_samples", Some(f64::from(*max_memory_samples))),
+            ("hang_timeout_seconds", seconds(hang_timeout)),
         ]
     }
 
@@ -80,5 +92,6 @@ pub(super) fn read(section: &Section<'_>) -> WorkerLimits {
             .whole("max_memory_samples", 1..=3600)
             .and_then(|n| u32::try_from(n).ok())
             .unwrap_or(default.max_memory_samples),
+        hang_timeout: section.seconds("hang_timeout_seconds", Zero::Refused),
     }
 }

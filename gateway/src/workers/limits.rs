@@ -9,7 +9,7 @@ const LIFETIME_JITTER: f64 = 0.2;
 
 /// Why a worker that lives is replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
+pub(crate) enum Cause {
     /// `max_requests`.
     Requests,
     /// `max_sessions`.
@@ -18,19 +18,23 @@ pub enum Cause {
     Lifetime,
     /// `max_memory_bytes`.
     Memory,
+    /// `hang_timeout_seconds`.
+    Hang,
 }
 
 impl Cause {
     /// All causes.
-    pub const ALL: [Self; 4] = [Self::Requests, Self::Sessions, Self::Lifetime, Self::Memory];
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Requests, Self::Sessions, Self::Lifetime, Self::Memory, Self::Hang];
 
     /// The word for it, in metrics and `/status`.
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Requests => "max_requests",
             Self::Sessions => "max_sessions",
             Self::Lifetime => "max_lifetime",
             Self::Memory => "max_memory",
+            Self::Hang => "hang",
         }
     }
 }

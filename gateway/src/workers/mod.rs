@@ -11,6 +11,7 @@ mod ask;
 mod backoff;
 mod capture;
 mod describe;
+mod hang;
 mod launch;
 mod limiter;
 mod limits;

@@ -102,13 +102,19 @@ pub struct ExitReport {
     pub ready_for: Duration,
     /// The gateway had asked it to.
     pub asked_for: bool,
+    /// It had answered nothing for so long that it was killed.
+    pub hung: Option<Duration>,
     /// The last lines of its output, as far as they have come.
     pub output: Vec<String>,
 }
 
 impl fmt::Display for ExitReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} after {:.1} s", self.exit, self.ready_for.as_secs_f64())
+        write!(f, "{} after {:.1} s", self.exit, self.ready_for.as_secs_f64())?;
+        match self.hung {
+            Some(quiet) => write!(f, ": it hung, and answered nothing for {:.1} s", quiet.as_secs_f64()),
+            None => Ok(()),
+        }
     }
 }
 

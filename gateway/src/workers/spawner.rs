@@ -10,7 +10,7 @@ use super::{
     Address, Resident,
     address::Places,
     launch, listener,
-    probe::{Probed, is_listening, probe},
+    probe::{Probed, answers, is_listening, probe},
     process::{Label, Process},
     progress::Progress,
     report::Phase,
@@ -44,6 +44,9 @@ pub(crate) trait Spawner: Send + Sync {
 
     /// Returns when the worker answers as a ready one does; what it waits for stands in `progress`.
     async fn ready(&self, launched: &Launched, progress: &mut Progress) -> Answered;
+
+    /// Whether a worker gives any reply at all; may take for ever.
+    async fn answers(&self, address: &Address) -> bool;
 
     /// What memory processes take now; blocks.
     fn resident(&self) -> io::Result<Resident> {
@@ -81,6 +84,10 @@ impl Spawner for KeeperSpawner {
             }
             sleep(ASK_EVERY).await;
         }
+    }
+
+    async fn answers(&self, address: &Address) -> bool {
+        answers(address).await
     }
 }
 

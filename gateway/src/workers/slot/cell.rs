@@ -177,7 +177,7 @@ impl Cell {
         self.change(id, to, &report.to_string(), None, |inner| {
             inner.last_exit = Some(format!("{id} {report}"));
             if !report.asked_for {
-                let advice = advice::for_death(&report.exit);
+                let advice = report.hung.map_or_else(|| advice::for_death(&report.exit), |_| advice::HUNG);
                 inner.failed(Failed::Death { worker: id, report: report.clone(), advice });
             }
             inner.buried(id);

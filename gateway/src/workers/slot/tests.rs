@@ -1,4 +1,11 @@
-use std::{collections::HashMap, io, sync::Mutex};
+use std::{
+    collections::HashMap,
+    io,
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use async_trait::async_trait;
 use http::HeaderMap;
@@ -12,7 +19,8 @@ use crate::{
     config::{Launch, ServerConfig, ServerSettings},
     keeper::{Exit, Order},
     workers::{
-        Address, ExitReport, Held, Phase, Resident, SlotStatus, Supervisor, Worker, WorkerEvents, WorkerSet,
+        Address, ExitReport, Failed, Held, Phase, Resident, SlotStatus, Supervisor, Worker, WorkerEvents,
+        WorkerSet,
         address::Places,
         process::{Process, ProcessDriver},
         progress::Progress,
@@ -23,6 +31,7 @@ use crate::{
 
 mod crash_loops;
 mod draining;
+mod hanging;
 mod launches;
 mod limits;
 mod rolling;
@@ -77,6 +86,8 @@ struct FakeSpawner {
 #[derive(Default)]
 struct Surroundings {
     resident: Mutex<Resident>,
+    /// Nobody answers a probe.
+    is_deaf: AtomicBool,
 }
 
 #[async_trait]
@@ -100,6 +111,13 @@ impl Spawner for FakeSpawner {
             std::future::pending::<()>().await;
         }
         Answered { address: Address::Unix("/fake".into()), headers: HeaderMap::new() }
+    }
+
+    async fn answers(&self, _address: &Address) -> bool {
+        if self.surroundings.is_deaf.load(Ordering::Relaxed) {
+            std::future::pending::<()>().await;
+        }
+        true
     }
 
     fn resident(&self) -> io::Result<Resident> {
