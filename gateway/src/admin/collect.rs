@@ -52,6 +52,10 @@ fn read(snapshot: &dyn Snapshot) -> Vec<MetricFamily> {
             metrics::IN_FLIGHT,
             of_workers(&servers, |worker| worker.sum(worker.in_flight, |other| other.in_flight)),
         ),
+        family(
+            metrics::QUEUED,
+            of_workers(&servers, |worker| worker.sum(worker.queued, |other| other.queued)),
+        ),
         family(metrics::UP, of_workers(&servers, |worker| u64::from(worker.state == WorkerState::Ready))),
         family(metrics::GENERATION, of_workers(&servers, |worker| u64::from(worker.generation))),
         family(metrics::RESTARTS, of_workers(&servers, |worker| worker.restarts)),

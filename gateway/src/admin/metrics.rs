@@ -57,8 +57,9 @@ mod docs {
     pub(crate) const BUILD_INFO: MetricDoc = doc("gym_gateway_build_info", Gauge, &["version"], "The gateway's version; always 1.");
     pub(crate) const BUFFERED: MetricDoc = doc("gym_gateway_buffered_bytes", Gauge, &[], "Bytes of request bodies held in memory.");
     pub(crate) const CONNECTIONS: MetricDoc = doc("gym_gateway_client_connections", Gauge, SERVER, "Connections of clients.");
-    pub(crate) const WAITING: MetricDoc = doc("gym_gateway_requests_waiting", Gauge, SERVER, "Requests that wait for a ready worker.");
+    pub(crate) const WAITING: MetricDoc = doc("gym_gateway_requests_waiting", Gauge, SERVER, "Requests that wait for a ready worker, or for room at one.");
     pub(crate) const IN_FLIGHT: MetricDoc = doc("gym_gateway_requests_in_flight", Gauge, SLOT, "Requests that the slot's workers have and that are not done.");
+    pub(crate) const QUEUED: MetricDoc = doc("gym_gateway_requests_queued", Gauge, SLOT, "Requests that wait for room at the slot's workers, which own their sessions.");
     pub(crate) const REQUESTS: MetricDoc = doc("gym_gateway_requests_total", Counter, &["server", "slot", "route", "status"], "Requests answered, by route class and status code; the slot is empty if no worker had it, the status 499 if the client left before the reply.");
     pub(crate) const DURATION: MetricDoc = doc("gym_gateway_request_duration_seconds", Buckets, &["server", "route"], "From a request's head to its reply's last byte.");
     pub(crate) const REFUSALS: MetricDoc = doc("gym_gateway_refusals_total", Counter, &["server", "code"], "Replies of the gateway's own, by the code in their body.");
@@ -87,6 +88,7 @@ pub const METRICS: &[MetricDoc] = &[
     CONNECTIONS,
     WAITING,
     IN_FLIGHT,
+    QUEUED,
     REQUESTS,
     DURATION,
     REFUSALS,

@@ -54,7 +54,7 @@ pub struct ServerSnapshot {
     pub session_end_routes: Vec<String>,
     /// Whether a session's requests go to its owner; else every request is balanced.
     pub routes_sessions_to_owner: bool,
-    /// Requests that wait for a ready worker.
+    /// Requests that wait for a ready worker, or for room at one.
     pub waiting: u64,
     /// Connections of clients.
     pub client_connections: u64,
@@ -147,6 +147,8 @@ pub struct OtherSnapshot {
     pub in_flight: u64,
     /// The sessions that it owns.
     pub sessions: SessionCounts,
+    /// Requests that wait for room at it.
+    pub queued: u64,
     /// Resident memory of its process tree.
     pub memory_bytes: Option<u64>,
     /// Its drain.
@@ -172,6 +174,8 @@ pub struct WorkerSnapshot {
     pub started_unix: u64,
     /// Requests in flight.
     pub in_flight: u64,
+    /// Requests that wait for room at it.
+    pub queued: u64,
     /// Requests that it has answered.
     pub requests: u64,
     /// The sessions that it owns.

@@ -71,11 +71,12 @@ fn fake() -> Fake {
         restarts: 2,
         started_unix: 1_700_000_000,
         in_flight: 7,
+        queued: 6,
         sessions: SessionCounts { claimed: 1, open: 5, ended: 9 },
         memory_bytes: None,
         requests: 41,
         sessions_had: 15,
-        over_limit: Some("it has answered 41 requests (max_requests: 40)".into()),
+        over_limit: (slot == 0).then(|| "it has answered 41 requests (max_requests: 40)".into()),
         replacements: [("max_requests".into(), 1)].into(),
         transitions: SlotState::ALL.map(|state| (state.to_string(), 4)).into(),
         failures_in_a_row: 6,
@@ -101,6 +102,7 @@ fn fake() -> Fake {
         address: Some("unix:/run/v.sock".into()),
         started_unix: 1_600_000_000,
         in_flight: 1,
+        queued: 2,
         sessions: SessionCounts { claimed: 0, open: 2, ended: 3 },
         memory_bytes: Some(100 << 20),
         drain: Some(DrainSnapshot {
@@ -288,8 +290,8 @@ async fn status_tells_everything_as_json() {
     assert_eq!(body["gateway"]["version"], "1.2.3");
     let worker = json!({
         "slot": 1, "generation": 3, "state": "failed", "pid": 4242, "address": "unix:/run/w.sock", "restarts": 2,
-        "started_unix": 1_700_000_000, "in_flight": 7, "sessions": {"claimed": 1, "open": 5, "ended": 9},
-        "memory_bytes": 300 << 20,
+        "started_unix": 1_700_000_000, "in_flight": 7, "queued": 6, "requests": 41, "sessions": {"claimed": 1, "open": 5, "ended": 9}, "sessions_had": 15,
+        "over_limit": null, "replacements": {"max_requests": 1}, "memory_bytes": 300 << 20,
         "transitions": {"backoff": 4, "died": 4, "drained": 4, "draining": 4, "exited": 4, "failed": 4, "ready": 4, "starting": 4, "stopped": 4},
         "failures_in_a_row": 6, "last_exit": "killed by <SIGKILL>\nmore",
         "last_failure": {
@@ -368,6 +370,7 @@ slot  gen  state     pid   claimed  open  ended  in flight  memory   restarts
 1     3    failed    4242  1        5     9      7          300 MiB  2
 rolling restart (new code) begun 3 h 0 min ago: 1 of 2 slots have a new worker
 slot 0, generation 2 drains for 2 min 5 s, at most 57 min 55 s more: worker 0.3 has taken over: new <code>
+slot 0, generation 3 is to be replaced: it has answered 41 requests (max_requests: 40)
 slot 0, last failure: generation 2, 3 h 0 min ago, listen: killed by <SIGKILL>
 slot 1, last failure: generation 2, 3 h 0 min ago, listen: killed by <SIGKILL>
   6 in a row; what to do: see dmesg"

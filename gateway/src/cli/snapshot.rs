@@ -149,9 +149,9 @@ fn sessions(counts: &session::Counts, slot: u16, is_meant: impl Fn(u32) -> bool)
 
 fn worker(server: &ServerState, counts: &session::Counts, slot: SlotStatus) -> WorkerSnapshot {
     let SlotStatus { slot: number, others, .. } = slot;
-    let in_flight = |generation| {
+    let counts_of = |generation| {
         let worker = server.workers.get(WorkerId { slot: number, generation });
-        worker.map_or(0, |worker| worker.in_flight() as u64)
+        worker.map_or((0, 0), |worker| (worker.in_flight() as u64, worker.queued() as u64))
     };
     let id = WorkerId { slot: number, generation: slot.generation };
     let shown = server.workers.get(id);
@@ -165,7 +165,8 @@ fn worker(server: &ServerState, counts: &session::Counts, slot: SlotStatus) -> W
         address: slot.address,
         restarts: slot.restarts.into(),
         started_unix: slot.started_unix,
-        in_flight: in_flight(slot.generation),
+        in_flight: counts_of(slot.generation).0,
+        queued: counts_of(slot.generation).1,
         requests: shown.as_ref().map_or(0, |worker| worker.answered()),
         sessions: sessions(counts, number, |generation| !is_other(generation)),
         sessions_had: server.sessions.taken(id),
@@ -186,7 +187,8 @@ fn worker(server: &ServerState, counts: &session::Counts, slot: SlotStatus) -> W
                 pid: other.pid,
                 address: other.address,
                 started_unix: other.started_unix,
-                in_flight: in_flight(other.generation),
+                in_flight: counts_of(other.generation).0,
+                queued: counts_of(other.generation).1,
                 sessions: sessions(counts, number, |generation| generation == other.generation),
                 memory_bytes: None,
                 drain: other.drain.map(drain),

@@ -98,7 +98,7 @@ static KEYS: &[KeyDoc] = &[
     key("lost_session_retention_seconds", SETTINGS, "seconds", "86400", "How long a lost session is answered with 410."),
     key("max_lost_sessions", SETTINGS, "whole number", "1000000", "The most lost sessions that are remembered; the oldest go first."),
     key("max_naming_body_bytes", SETTINGS, "bytes", "67108864", "Largest body of a request that carries its session ID in the body; above it 413."),
-    key("queue_timeout_seconds", SETTINGS, "seconds", "10", "How long a request waits for a ready worker before 503."),
+    key("queue_timeout_seconds", SETTINGS, "seconds", "10", "How long a request waits for a ready worker, or for room at one, before 503."),
     key("start_timeout_seconds", SETTINGS, "seconds", "120", "How long a worker may take to become ready."),
     key("worker_timeout_seconds", SETTINGS, "seconds", "no limit", "How long a worker may take for the head of its reply before 504. A verify may take hours."),
     key("worker_idle_timeout_seconds", SETTINGS, "seconds", "4", "How long an unused connection to a worker is kept (uvicorn closes after 5)."),
@@ -114,6 +114,8 @@ static KEYS: &[KeyDoc] = &[
     key("max_lifetime_seconds", SETTINGS, "seconds", "no limit", "The same after so long, less up to a fifth at random, so that not all come due at once."),
     key("max_memory_bytes", SETTINGS, "bytes", "no limit", "The same when the resident memory of its process tree was above this at `max_memory_samples` looks in a row."),
     key("max_memory_samples", SETTINGS, "1 to 3600", "3", "How many looks in a row, one a second, a worker may not be above `max_memory_bytes`."),
+    key("max_in_flight_per_worker", SETTINGS, "whole number", "no limit", "How many requests a worker may have at a time. More wait, a session's for its owner, others for whoever has room first, for `queue_timeout_seconds` at most; then 503 `at_capacity`."),
+    key("max_queued_per_worker", SETTINGS, "0 to 1048576", "100", "How many requests may wait for each worker because of `max_in_flight_per_worker`; more get 503 `at_capacity` at once."),
     key("hang_timeout_seconds", SETTINGS, "seconds", "no limit", "A worker that for so long has answered neither a request nor a probe is aborted: SIGABRT, and after `worker_stop_timeout_seconds` SIGKILL. Verifiers may block an event loop for minutes: longer than the longest of them."),
 ];
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::section::{Section, Zero};
 
-/// When a worker is replaced, the rolling way.
+/// When a worker is replaced or aborted, and how much it is given at a time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkerLimits {
     /// After so many answered requests.
@@ -17,6 +17,10 @@ pub struct WorkerLimits {
     pub max_memory_bytes: Option<u64>,
     /// How many looks in a row, a second apart; default 3.
     pub max_memory_samples: u32,
+    /// How many requests each may have at a time; more wait.
+    pub max_in_flight_per_worker: Option<usize>,
+    /// How many may wait for each; more are refused; default 100.
+    pub max_queued_per_worker: usize,
     /// A worker that for so long has answered neither a request nor a probe is aborted.
     pub hang_timeout: Option<Duration>,
 }
@@ -29,6 +33,8 @@ impl Default for WorkerLimits {
             max_lifetime: None,
             max_memory_bytes: None,
             max_memory_samples: 3,
+            max_in_flight_per_worker: None,
+            max_queued_per_worker: 100,
             hang_timeout: None,
         }
     }
@@ -44,6 +50,8 @@ impl WorkerLimits {
             max_lifetime,
             max_memory_bytes,
             max_memory_samples,
+            max_in_flight_per_worker,
+            max_queued_per_worker,
             hang_timeout,
         } = self;
         let whole = |value: &Option<u64>| value.map(|value| value as f64);
@@ -54,6 +62,8 @@ impl WorkerLimits {
             ("max_lifetime_seconds", seconds(max_lifetime)),
             ("max_memory_bytes", whole(max_memory_bytes)),
             ("max_memory_samples", Some(f64::from(*max_memory_samples))),
+            ("max_in_flight_per_worker", max_in_flight_per_worker.map(|limit| limit as f64)),
+            ("max_queued_per_worker", Some(*max_queued_per_worker as f64)),
             ("hang_timeout_seconds", seconds(hang_timeout)),
         ]
     }
@@ -92,6 +102,10 @@ pub(super) fn read(section: &Section<'_>) -> WorkerLimits {
             .whole("max_memory_samples", 1..=3600)
             .and_then(|n| u32::try_from(n).ok())
             .unwrap_or(default.max_memory_samples),
+        max_in_flight_per_worker: section.whole("max_in_flight_per_worker", 1..=1 << 20).map(|n| n as usize),
+        max_queued_per_worker: section
+            .whole("max_queued_per_worker", 0..=1 << 20)
+            .map_or(default.max_queued_per_worker, |n| n as usize),
         hang_timeout: section.seconds("hang_timeout_seconds", Zero::Refused),
     }
 }

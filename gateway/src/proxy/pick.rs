@@ -11,7 +11,7 @@ thread_local! {
 
 /// The worker with the fewest claimed and open sessions, then the fewest requests in flight (or by the
 /// latter alone); equals take turns. One that drains gets no session, and other requests only where no other worker is.
-/// `None` if all of `ready` are `excluded` or drain.
+/// `None` if all of `ready` are `excluded`, drain or have no room.
 pub(super) fn pick(
     ready: &[Arc<Worker>],
     excluded: &[WorkerId],
@@ -30,8 +30,7 @@ pub(super) fn pick(
     after
         .iter()
         .chain(before)
-        .filter(|worker| !excluded.contains(&worker.id) && !worker.is_closed())
-        .filter(|worker| by == By::InFlight || !worker.is_draining())
+        .filter(|worker| may_take(worker, excluded, by) && worker.has_room())
         .min_by_key(|worker| {
             let owned = match by {
                 By::Sessions => sessions(worker.id),
@@ -40,6 +39,11 @@ pub(super) fn pick(
             (worker.is_draining(), owned, worker.in_flight())
         })
         .map(|worker| worker.id)
+}
+
+/// Whether a worker is one to choose, if it has room.
+pub(super) fn may_take(worker: &Worker, excluded: &[WorkerId], by: By) -> bool {
+    !excluded.contains(&worker.id) && !worker.is_closed() && (by == By::InFlight || !worker.is_draining())
 }
 
 #[cfg(test)]

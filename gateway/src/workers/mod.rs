@@ -22,6 +22,7 @@ mod process;
 mod progress;
 mod report;
 mod roll;
+mod room;
 mod run_dir;
 mod set;
 mod shared;
@@ -45,7 +46,8 @@ pub use report::{
     StartFailure,
 };
 pub use roll::{RollState, RollStatus};
-pub use set::{InFlight, Worker, WorkerSet};
+pub use room::Turn;
+pub use set::{Entry, InFlight, Worker, WorkerSet};
 pub use slots::Resized;
 pub use state::{SlotState, Transitions};
 pub use supervisor::{Held, NotRolling, Reconfigured, RollTotals, Supervisor, WorkerEvents};

@@ -125,3 +125,6 @@ impl Drop for Turn {
         self.line.tidy();
     }
 }
+
+#[cfg(test)]
+mod tests;

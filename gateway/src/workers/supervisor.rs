@@ -165,6 +165,7 @@ impl Supervisor {
             drains: Drains::default(),
             stop: CancellationToken::new(),
         });
+        shared.workers.set_limits(&server.settings.limits);
         let slots = Slots::new(shared);
         slots.resize(server.num_workers, "");
         slots.spawn(Limiter::new(Arc::clone(&slots)).run());
@@ -289,6 +290,7 @@ impl Supervisor {
             let launch = if is_another(config, &now.launch) { &now.launch } else { &config.launch };
             ServerConfig { launch: launch.clone(), ..config.clone() }
         });
+        shared.workers.set_limits(&config.settings.limits);
         self.slots.look_at_surge();
         let resized = self.slots.resize(config.num_workers, "the config has fewer workers");
         let rolls_there = rolling_to.as_ref().is_some_and(|launch| !is_another(config, launch));

@@ -90,7 +90,7 @@ impl Life {
                 // The worker has it now.
                 launched.places.port = None;
                 let pid = launched.process.stage().pid;
-                let worker = Arc::new(Worker::new(id, address).with_pid(pid));
+                let worker = Arc::new(Worker::new(id, address).with_pid(pid).in_set(&self.shared.workers));
                 let ready_for = self.ready_life(&launched.process, &worker, &headers).await;
                 Ended { id, ready_for: Some(ready_for), failure: None }
             }
