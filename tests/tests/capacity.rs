@@ -30,7 +30,7 @@ async fn waiting_becomes(gateway: &Gateway, count: f64) {
 }
 
 fn at_workers(gateway: &Gateway) -> Vec<Value> {
-    gateway.workers.count_of("request", |event| event["path"] == "/increment")
+    gateway.workers.count_of("request", |event| event["target"] == "/increment")
 }
 
 #[tokio::test]

@@ -47,7 +47,8 @@ fn read(snapshot: &dyn Snapshot) -> Vec<MetricFamily> {
         family(metrics::DRAINING, of_servers(ServerSnapshot::draining)),
         family(metrics::DRAINS_CUT, of_servers(|server| server.drains_cut)),
         family(metrics::LOST_TO_DRAINS, of_servers(|server| server.sessions_lost_to_drains)),
-        family(metrics::ROLLS, rolls(&servers)),
+        family(metrics::ROLLS, of_words(&servers, |server| &server.rolls_ended)),
+        family(metrics::SCALED, of_words(&servers, |server| &server.scaled)),
         family(
             metrics::IN_FLIGHT,
             of_workers(&servers, |worker| worker.sum(worker.in_flight, |other| other.in_flight)),
@@ -90,10 +91,10 @@ fn by_word(
     samples
 }
 
-fn rolls(servers: &[ServerSnapshot]) -> Samples {
+fn of_words(servers: &[ServerSnapshot], counts: fn(&ServerSnapshot) -> &BTreeMap<String, u64>) -> Samples {
     let of = |server: &ServerSnapshot| -> Samples {
-        let labels = |result: &String| vec![server.name.clone(), result.clone()];
-        server.rolls_ended.iter().map(|(result, count)| (labels(result), *count as f64)).collect()
+        let labels = |word: &String| vec![server.name.clone(), word.clone()];
+        counts(server).iter().map(|(word, count)| (labels(word), *count as f64)).collect()
     };
     servers.iter().flat_map(of).collect()
 }

@@ -70,6 +70,7 @@ mod docs {
     pub(crate) const DRAINS_CUT: MetricDoc = doc("gym_gateway_drains_cut_total", Counter, SERVER, "Drains that took drain_timeout_seconds, with something left.");
     pub(crate) const LOST_TO_DRAINS: MetricDoc = doc("gym_gateway_sessions_lost_to_drains_total", Counter, SERVER, "Of the lost sessions, those that were left at the end of a drain's time.");
     pub(crate) const ROLLS: MetricDoc = doc("gym_gateway_rolling_restarts_total", Counter, &["server", "result"], "Rolling restarts that are over: done, failed (a new worker did not start, or died soon), called_off.");
+    pub(crate) const SCALED: MetricDoc = doc("gym_gateway_workers_scaled_total", Counter, &["server", "direction"], "Workers that were started (grown) or let drain (shrunk) between min_workers and max_workers.");
     pub(crate) const RELOADS: MetricDoc = doc("gym_gateway_reloads_total", Counter, &["result"], "Reloads of the config: applied, failed (in part), refused (nothing changed).");
     pub(crate) const UP: MetricDoc = doc("gym_gateway_worker_up", Gauge, SLOT, "1 while the slot's worker is ready, else 0.");
     pub(crate) const GENERATION: MetricDoc = doc("gym_gateway_worker_generation", Gauge, SLOT, "Which of the slot's processes it goes by, counted from 1.");
@@ -99,6 +100,7 @@ pub const METRICS: &[MetricDoc] = &[
     DRAINS_CUT,
     LOST_TO_DRAINS,
     ROLLS,
+    SCALED,
     RELOADS,
     UP,
     GENERATION,

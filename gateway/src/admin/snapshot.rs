@@ -68,6 +68,12 @@ pub struct ServerSnapshot {
     pub drains_cut: u64,
     /// Of `sessions_lost`: those that were left then.
     pub sessions_lost_to_drains: u64,
+    /// The fewest and the most workers, if their number is not fixed.
+    pub workers_range: Option<(u16, u16)>,
+    /// How many sessions a worker is to have before another is started.
+    pub target_sessions_per_worker: Option<u64>,
+    /// How often the number of workers was changed by what there was to do: `grown`, `shrunk`, in workers.
+    pub scaled: BTreeMap<String, u64>,
     /// Its limits, by key; null: none.
     pub limits: BTreeMap<String, Option<f64>>,
     /// It was taken out of the config: its workers drain, then its front is closed.

@@ -120,6 +120,9 @@ fn fake() -> Fake {
         session_start_routes: vec!["/begin".into()],
         session_end_routes: vec!["/finish".into(), "/give_up".into()],
         routes_sessions_to_owner: true,
+        workers_range: Some((1, 8)),
+        target_sessions_per_worker: Some(16),
+        scaled: [("grown".into(), 3), ("shrunk".into(), 2)].into(),
         limits: [("max_requests".into(), Some(40.0))].into(),
         waiting: 11,
         client_connections: 12,
@@ -364,6 +367,7 @@ async fn the_commands_print_tables_and_json() {
 
 counter (resources) on 127.0.0.1:8000: 1 of 2 workers ready, 11 waiting, 12 connections, 13 sessions lost
 session cookie Counter___counter; sessions also started by /begin; sessions also ended by /finish, /give_up
+1 to 8 workers as needed, 16 sessions each; so far 3 more, 2 less
 slot  gen  state     pid   claimed  open  ended  in flight  memory   restarts
 0     3    ready     4242  1        5     9      7          300 MiB  2
       2    draining  4141  0        2     3      1          100 MiB

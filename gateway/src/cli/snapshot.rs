@@ -86,6 +86,8 @@ fn server(unit: &Unit) -> ServerSnapshot {
     let supervisor = unit.supervisor();
     let slots = supervisor.map(Supervisor::status).unwrap_or_default();
     let drains = supervisor.map(Supervisor::drains).unwrap_or_default();
+    let scales = supervisor.map(Supervisor::scales).unwrap_or_default();
+    let range = unit.config().workers_range();
     let RollTotals { done, failed, called_off } = supervisor.map(Supervisor::rolls_ended).unwrap_or_default();
     ServerSnapshot {
         name: server.name.clone(),
@@ -103,6 +105,9 @@ fn server(unit: &Unit) -> ServerSnapshot {
         lost_remembered: counts.lost_remembered,
         drains_cut: drains.cut,
         sessions_lost_to_drains: drains.lost,
+        workers_range: (range.0 < range.1).then_some(range),
+        target_sessions_per_worker: settings.elastic.target_sessions_per_worker.map(|target| target as u64),
+        scaled: [("grown".to_owned(), scales.grown), ("shrunk".to_owned(), scales.shrunk)].into(),
         limits: settings.limits.values().into_iter().map(|(key, value)| (key.into(), value)).collect(),
         removed: server.removed.is_cancelled(),
         roll: supervisor.and_then(Supervisor::roll).map(roll),

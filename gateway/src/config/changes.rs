@@ -82,6 +82,7 @@ impl ServerSettings {
             ),
         };
         keys.at_once.extend(self.limits.changed_to(&new.limits));
+        keys.at_once.extend(self.elastic.changed_to(&new.elastic));
         (self.held(new.clone()), keys)
     }
 
@@ -114,6 +115,7 @@ impl ServerSettings {
             drain_timeout: new.drain_timeout,
             max_surge: new.max_surge,
             limits: new.limits,
+            elastic: new.elastic,
         }
     }
 }

@@ -115,5 +115,5 @@ fn server_rows(settings: &ServerSettings) -> Vec<Row> {
         ("drain_timeout_seconds", settings.drain_timeout.map_or("0".into(), seconds)),
         ("max_surge", settings.max_surge.to_string()),
     ];
-    own.into_iter().chain(settings.limits.rows()).collect()
+    own.into_iter().chain(settings.limits.rows()).chain(settings.elastic.rows()).collect()
 }

@@ -78,7 +78,7 @@ static KEYS: &[KeyDoc] = &[
     key("describe", SETTINGS, "true or false", "false", "Ask the command what it is before it starts: it is run once with `--describe` behind its arguments. What it says holds where a key here does not say it."),
     key("host", FRONT, "text", "127.0.0.1", "Host of the front address."),
     key("port", FRONT, "0 to 65535", "none: needed to be served", "Port of the front address; 0 takes a free one. A NeMo Gym server without it is left to Gym."),
-    key("num_workers", FRONT, "1 to 1024", "1", "How many worker processes."),
+    key("num_workers", FRONT, "1 to 1024", "1", "How many worker processes; with `min_workers` or `max_workers` how many at the start."),
     key("session_close_retry_window_seconds", FRONT, "seconds", "300", "How long an ended or claimed session is remembered after its last request."),
 
     key("python", &[Server], "path", "the folder's `.venv`, `$VIRTUAL_ENV`, `python3`", "The interpreter. A bare name is looked up on `PATH`."),
@@ -109,6 +109,9 @@ static KEYS: &[KeyDoc] = &[
     key("failed_retry_seconds", SETTINGS, "seconds", "300", "How often a `failed` slot is tried again."),
     key("drain_timeout_seconds", SETTINGS, "seconds", "3600", "How long a draining worker may keep its sessions before they are lost; 0: for ever."),
     key("max_surge", SETTINGS, "1 to 1024", "1", "How many workers a replacement may have beside the one of each slot: those that start, and those that drain since another has taken over."),
+    key("min_workers", SETTINGS, "1 to 1024", "`num_workers`", "The fewest workers: while the others have room for all sessions, the emptiest is let drain. See \"As many workers as needed\" above."),
+    key("max_workers", SETTINGS, "1 to 1024", "`num_workers`", "The most workers: more are started while all have `target_sessions_per_worker`, or requests wait for room (`max_in_flight_per_worker`)."),
+    key("target_sessions_per_worker", SETTINGS, "whole number", "none", "How many claimed and open sessions a worker is to have before another is started."),
     key("max_requests", SETTINGS, "whole number", "no limit", "A worker is replaced, as by a rolling restart, after it has answered so many requests."),
     key("max_sessions", SETTINGS, "whole number", "no limit", "The same after it has had so many sessions, those that are over among them."),
     key("max_lifetime_seconds", SETTINGS, "seconds", "no limit", "The same after so long, less up to a fifth at random, so that not all come due at once."),

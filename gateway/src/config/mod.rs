@@ -7,6 +7,7 @@ mod changes;
 mod command;
 mod describe;
 mod described;
+mod elastic;
 mod files;
 mod interpolate;
 mod keys;
@@ -31,6 +32,7 @@ pub use changes::ChangedKeys;
 pub use command::{RunOptions, from_command};
 pub use describe::describe;
 pub use described::{Contradiction, Description};
+pub use elastic::ElasticSettings;
 pub use keys::{KeyDoc, Place, reference, reference_markdown};
 pub use limits::WorkerLimits;
 pub use model::{

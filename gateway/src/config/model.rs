@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Duration};
 
-use super::{Protocol, WorkerLimits};
+use super::{ElasticSettings, Protocol, WorkerLimits};
 
 /// Everything that `serve`, `run` and `check` need, validated.
 #[derive(Clone, Debug)]
@@ -144,7 +144,7 @@ pub struct ServerConfig {
     pub file: Option<PathBuf>,
     /// The front address.
     pub listen: Listen,
-    /// How many worker processes; at least 1.
+    /// How many worker processes, at the start; at least 1.
     pub num_workers: u16,
     /// How a worker is started.
     pub launch: Launch,
@@ -249,6 +249,8 @@ pub struct ServerSettings {
     pub max_surge: usize,
     /// When workers are replaced, and how much they are given at a time; default: no limits.
     pub limits: WorkerLimits,
+    /// How many workers there may be; default: `num_workers`.
+    pub elastic: ElasticSettings,
 }
 
 /// What a server that describes itself may settle, because the config does not. (Where a setting can be absent, its
@@ -317,6 +319,7 @@ impl Default for ServerSettings {
             drain_timeout: Some(Duration::from_secs(3600)),
             max_surge: 1,
             limits: WorkerLimits::default(),
+            elastic: ElasticSettings::default(),
         }
     }
 }

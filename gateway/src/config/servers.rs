@@ -7,6 +7,7 @@ mod own;
 
 use self::block::{Block, Taken, take_apart};
 use super::{
+    elastic,
     files::kinds,
     keys::nearest,
     listen,
@@ -107,7 +108,7 @@ fn finish(
     let (listen, num_workers) = front?;
     if let Some(reason) =
         settings.multiple_workers_unsupported_reason.as_deref().filter(|reason| !reason.is_empty())
-        && num_workers > 1
+        && settings.elastic.max_workers.unwrap_or(num_workers) > 1
     {
         let key = format!("{}.num_workers", block.path().join("."));
         context.problems.at(
@@ -115,6 +116,10 @@ fn finish(
             &key,
             format!("{num_workers} workers, but this server must have one: {reason}. Set num_workers: 1"),
         );
+    }
+    if let Some((key, why)) = elastic::complaint(num_workers, &settings) {
+        let key = format!("{}.{key}", block.path().join("."));
+        context.problems.at(block.entry.at, &key, why);
     }
     let file = Some(block.file(context));
     Some(ServerConfig {

@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, time::Duration};
 
 use super::{
-    Protocol,
+    Protocol, elastic,
     interpolate::reread,
     limits, listen,
     model::{GatewaySettings, Kind, LeftOpen, ServerSettings},
@@ -119,6 +119,7 @@ pub(crate) fn server(section: &Section<'_>, kind: Kind, close_retry: Option<Dura
             .map_or(default.drain_timeout, |limit| (!limit.is_zero()).then_some(limit)),
         max_surge: section.whole("max_surge", 1..=1024).map_or(default.max_surge, |n| n as usize),
         limits: limits::read(section),
+        elastic: elastic::read(section),
     };
     if settings.restart_backoff > settings.restart_backoff_max {
         let (first, longest) =

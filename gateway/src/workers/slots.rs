@@ -90,6 +90,50 @@ impl Slots {
         resized
     }
 
+    /// So many slots more: the lowest that are not needed.
+    pub(crate) fn grow(&self, count: usize) -> Vec<u16> {
+        let mut added = Vec::new();
+        let mut known = self.lock();
+        for slot in 0..u16::MAX {
+            if added.len() == count {
+                break;
+            }
+            match known.slots.get_mut(&slot) {
+                Some(one) if one.needed => continue,
+                Some(one) => {
+                    (one.needed, one.drained) = (true, false);
+                    one.tell(Command::Fill);
+                }
+                None => self.open(&mut known, slot),
+            }
+            added.push(slot);
+        }
+        added
+    }
+
+    /// One slot less, by draining. Whether it was needed.
+    pub(crate) fn remove(&self, slot: u16, reason: &str) -> bool {
+        let mut known = self.lock();
+        let Some(one) = known.slots.get_mut(&slot).filter(|one| one.needed) else { return false };
+        one.needed = false;
+        one.tell(Command::Drain { reason: reason.into(), for_good: true });
+        true
+    }
+
+    /// Slots that are needed and not emptied by hand, and how many of them are about to have a worker.
+    pub(crate) fn filled_and_starting(&self) -> (Vec<u16>, usize) {
+        let known = self.lock();
+        let filled = || known.slots.iter().filter(|(_, one)| one.needed && !one.drained);
+        let starts =
+            |one: &One| !matches!(one.cell.snapshot(None).state, SlotState::Ready | SlotState::Failed);
+        (filled().map(|(slot, _)| *slot).collect(), filled().filter(|(_, one)| starts(one)).count())
+    }
+
+    /// Whether the server is to have no workers any more.
+    pub(crate) fn is_emptied(&self) -> bool {
+        self.lock().slots.values().all(|one| !one.needed)
+    }
+
     fn open(&self, known: &mut Known, slot: u16) {
         let (commands, orders) = mpsc::unbounded_channel();
         let cell = Arc::new(Cell::new(&self.shared.server, slot));

@@ -12,11 +12,12 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    DrainTotals, ExitReport, NotReplaced, Resized, RollState, RollStatus, SlotStatus, StartFailure, Worker,
-    WorkerSet,
+    DrainTotals, ExitReport, NotReplaced, Resized, RollState, RollStatus, ScaleTotals, SlotStatus,
+    StartFailure, Worker, WorkerSet,
     limiter::Limiter,
     roll::{Roll, RollHandle},
     run_dir::RunDir,
+    scaler::{Scaler, Scales},
     shared::{Drains, FirstStarts, Setup, Shared},
     slots::Slots,
     spawner::{KeeperSpawner, Spawner},
@@ -163,12 +164,15 @@ impl Supervisor {
             workers,
             first_starts: watch::Sender::new(FirstStarts::default()),
             drains: Drains::default(),
+            scales: Scales::default(),
+            changing_launch: Arc::default(),
             stop: CancellationToken::new(),
         });
         shared.workers.set_limits(&server.settings.limits);
         let slots = Slots::new(shared);
         slots.resize(server.num_workers, "");
         slots.spawn(Limiter::new(Arc::clone(&slots)).run());
+        slots.spawn(Scaler::new(Arc::clone(&slots)).run());
         Self {
             slots,
             first_slots: usize::from(server.num_workers),
@@ -195,6 +199,11 @@ impl Supervisor {
     /// What drains have cost.
     pub fn drains(&self) -> DrainTotals {
         self.slots.shared.drains.totals()
+    }
+
+    /// How often the number of workers was changed by what there was to do.
+    pub fn scales(&self) -> ScaleTotals {
+        self.slots.shared.scales.totals()
     }
 
     /// Waits until one worker is ready.
@@ -292,7 +301,13 @@ impl Supervisor {
         });
         shared.workers.set_limits(&config.settings.limits);
         self.slots.look_at_surge();
-        let resized = self.slots.resize(config.num_workers, "the config has fewer workers");
+        // Where the number is not fixed it stays what it has become, within the bounds.
+        let is_fixed = config.workers_range().0 == config.workers_range().1;
+        let resized = if is_fixed || config.num_workers != now.num_workers {
+            self.slots.resize(config.num_workers, "the config has fewer workers")
+        } else {
+            Resized::default()
+        };
         let rolls_there = rolling_to.as_ref().is_some_and(|launch| !is_another(config, launch));
         if rolling_to.is_some() && !rolls_there {
             rolls.call_off();

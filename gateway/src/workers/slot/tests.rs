@@ -35,6 +35,7 @@ mod hanging;
 mod launches;
 mod limits;
 mod rolling;
+mod scaling;
 
 /// What the slot's surroundings see, in order.
 type Log = mpsc::UnboundedReceiver<String>;
