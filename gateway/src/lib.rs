@@ -7,6 +7,8 @@ pub mod cli;
 pub mod config;
 pub mod keeper;
 pub mod proxy;
+pub mod rlimit;
 pub mod session;
+pub mod systemd;
 pub mod worker_id;
 pub mod workers;

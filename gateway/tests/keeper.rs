@@ -14,6 +14,7 @@ fn spec(argv: &[&str]) -> StartSpec {
         directory: "/".into(),
         env: vec![("GREETING".into(), "hello".into())],
         nofile: None,
+        conditions: Box::default(),
         socket: None,
     }
 }

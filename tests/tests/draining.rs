@@ -26,7 +26,7 @@ fn has_sigterm(gateway: &Gateway, slot: u16) -> bool {
 
 #[tokio::test]
 async fn a_draining_worker_keeps_its_sessions_and_its_slot_is_empty_then() {
-    let gateway = setup().start().await;
+    let gateway = setup().set("session_close_retry_window_seconds", 2).start().await;
     let [(kept, slot), (_, other)] = gateway.seed_two().await;
     let waiting = gateway.begin(&["drain", &format!("stub/{slot}")]);
     let shown = admin::slot_becomes(&gateway, slot, 1, "draining").await;
@@ -46,10 +46,7 @@ async fn a_draining_worker_keeps_its_sessions_and_its_slot_is_empty_then() {
 
     let drained = waiting.await.unwrap();
     let said = String::from_utf8_lossy(&drained.stdout).into_owned();
-    assert!(
-        drained.status.success() && said.contains("1 open") && said.ends_with("is empty\n"),
-        "{drained:?}"
-    );
+    assert!(drained.status.success() && said.ends_with("is empty\n"), "{drained:?}");
     let shown = admin::slot_becomes(&gateway, slot, 1, "drained").await;
     assert_eq!((&shown["pid"], &shown["restarts"]), (&json!(null), &json!(0)));
     let metrics = admin::metrics(&gateway).await;
@@ -149,7 +146,8 @@ async fn a_stream_without_an_end_keeps_no_worker_from_ending() {
         assert_eq!(stream.head().await.status, 200);
         streams.push(stream);
     }
-    drain(&gateway, 0).await;
+    let drained = gateway.command(&["drain", "stub/0"]).await;
+    assert!(drained.status.success(), "{drained:?}");
     admin::slot_becomes(&gateway, 0, 1, "drained").await;
     gateway.stop().await;
 }

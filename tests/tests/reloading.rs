@@ -301,7 +301,20 @@ async fn a_gateway_without_files_has_nothing_to_read() {
     gateway.finish().await;
 }
 
-/// The stub does not say in a dry run that it can have several workers.
+#[tokio::test]
+async fn the_gateway_stops_while_a_reload_asks_a_server() {
+    let setup = || setup().describes(&json!({"kind": "resources"})).stub("--behave describe-late");
+    let gateway = setup().start_front().await;
+    gateway.workers.event("described", |_| true).await;
+    gateway.workers.open("describe").await;
+    gateway.ready().await;
+    gateway.rewrite(&setup().workers(3));
+    let reloading = gateway.begin(&["reload"]);
+    gateway.workers.events_until("described", 2, |_| true).await;
+    gateway.finish().await;
+    assert_eq!(reloading.await.unwrap().status.code(), Some(1));
+}
+
 #[tokio::test]
 async fn a_server_that_describes_itself_is_asked_again() {
     let told = |cookie: &str| json!({"kind": "resources", "session_cookie": cookie});

@@ -60,6 +60,7 @@ fn read(snapshot: &dyn Snapshot) -> Vec<MetricFamily> {
         family(metrics::UP, of_workers(&servers, |worker| u64::from(worker.state == WorkerState::Ready))),
         family(metrics::GENERATION, of_workers(&servers, |worker| u64::from(worker.generation))),
         family(metrics::RESTARTS, of_workers(&servers, |worker| worker.restarts)),
+        family(metrics::OOM_KILLS, of_workers(&servers, |worker| worker.oom_kills)),
         family(metrics::STARTED, of_workers(&servers, |worker| worker.started_unix)),
         family(metrics::TRANSITIONS, by_word(&servers, |worker| &worker.transitions)),
         family(metrics::REPLACEMENTS, by_word(&servers, |worker| &worker.replacements)),

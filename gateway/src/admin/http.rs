@@ -17,7 +17,7 @@ use super::{
     collect,
     control::{Control, Refused},
     page,
-    snapshot::{SessionQuery, SessionState, Snapshot},
+    snapshot::{ServerSnapshot, SessionQuery, SessionState, Snapshot},
 };
 
 /// How many sessions `/sessions` lists unless told.
@@ -143,7 +143,9 @@ async fn readyz(State(admin): State<Admin>) -> Response {
     if admin.snapshot.gateway().stopping {
         reasons.push("the gateway is stopping".to_owned());
     }
-    for server in admin.snapshot.servers().iter().filter(|server| server.ready() == 0) {
+    // One that comes or goes while the gateway runs is no reason to keep clients from the others.
+    let stays = |server: &ServerSnapshot| !server.removed && !server.joining;
+    for server in admin.snapshot.servers().iter().filter(|server| server.ready() == 0 && stays(server)) {
         let states: Vec<_> = server.workers.iter().map(|worker| worker.state.to_string()).collect();
         // Before the first start, in a dry run, there are none.
         let states = if states.is_empty() { "not started yet".to_owned() } else { states.join(", ") };

@@ -75,6 +75,7 @@ mod docs {
     pub(crate) const UP: MetricDoc = doc("gym_gateway_worker_up", Gauge, SLOT, "1 while the slot's worker is ready, else 0.");
     pub(crate) const GENERATION: MetricDoc = doc("gym_gateway_worker_generation", Gauge, SLOT, "Which of the slot's processes it goes by, counted from 1.");
     pub(crate) const RESTARTS: MetricDoc = doc("gym_gateway_worker_restarts_total", Counter, SLOT, "Processes started after the slot's first one.");
+    pub(crate) const OOM_KILLS: MetricDoc = doc("gym_gateway_worker_oom_kills_total", Counter, SLOT, "Processes of the slot that the kernel killed because the memory of their cgroup (`cgroup.memory_max`) had run out.");
     pub(crate) const TRANSITIONS: MetricDoc = doc("gym_gateway_worker_transitions_total", Counter, &["server", "slot", "to"], "How often the slot came into a state: starting, ready, draining, exited (asked to), died (unasked, or not ready in time), backoff, failed, stopped, drained.");
     pub(crate) const REPLACEMENTS: MetricDoc = doc("gym_gateway_worker_replacements_total", Counter, &["server", "slot", "reason"], "Workers that were replaced for a limit: max_requests, max_sessions, max_lifetime, max_memory, hang.");
     pub(crate) const MEMORY: MetricDoc = doc("gym_gateway_worker_resident_memory_bytes", Gauge, SLOT, "Resident memory of the process trees of the slot's workers, while they run.");
@@ -105,6 +106,7 @@ pub const METRICS: &[MetricDoc] = &[
     UP,
     GENERATION,
     RESTARTS,
+    OOM_KILLS,
     TRANSITIONS,
     REPLACEMENTS,
     MEMORY,

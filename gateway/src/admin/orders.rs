@@ -162,3 +162,18 @@ pub fn reload(admin: &str, json: bool) -> Result<String, ClientError> {
     }
     Ok(lines.join("\n"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::admin::SessionCounts;
+
+    #[test]
+    fn what_is_left_is_told_by_state() {
+        let sessions = SessionCounts { claimed: 1, open: 2, ended: 3 };
+        let state = WorkerState::Draining;
+        let worker = WorkerSnapshot { slot: 4, state, sessions, in_flight: 5, ..WorkerSnapshot::default() };
+        let told = "counter/4 draining: 1 claimed, 2 open, 3 ended sessions, 5 requests in flight";
+        assert_eq!(left("counter", &worker), told);
+    }
+}

@@ -78,6 +78,8 @@ pub struct ServerSnapshot {
     pub limits: BTreeMap<String, Option<f64>>,
     /// It was taken out of the config: its workers drain, then its front is closed.
     pub removed: bool,
+    /// A reload has added it, and none of its workers has been ready yet.
+    pub joining: bool,
     /// The newest rolling restart.
     pub roll: Option<RollSnapshot>,
     /// How many rolling restarts ended, by how: `done`, `failed`, `called_off`.
@@ -176,6 +178,9 @@ pub struct WorkerSnapshot {
     pub address: Option<String>,
     /// Processes started after the first one.
     pub restarts: u64,
+    /// Processes that the kernel killed because the memory of their cgroup had run out.
+    #[serde(default)]
+    pub oom_kills: u64,
     /// When that process was started: seconds since 1970; 0 before the first.
     pub started_unix: u64,
     /// Requests in flight.

@@ -69,6 +69,7 @@ fn fake() -> Fake {
         pid: Some(4242),
         address: Some("unix:/run/w.sock".into()),
         restarts: 2,
+        oom_kills: 1,
         started_unix: 1_700_000_000,
         in_flight: 7,
         queued: 6,
@@ -132,6 +133,7 @@ fn fake() -> Fake {
         drains_cut: 5,
         sessions_lost_to_drains: 6,
         removed: false,
+        joining: false,
         roll: Some(RollSnapshot {
             number: 3,
             reason: "new code".into(),
@@ -252,6 +254,7 @@ async fn metrics_are_text_with_what_was_counted_and_what_is_read() {
         "gym_gateway_worker_up{server=\"counter\",slot=\"0\"} 1",
         "gym_gateway_worker_up{server=\"counter\",slot=\"1\"} 0",
         "gym_gateway_worker_restarts_total{server=\"counter\",slot=\"1\"} 2",
+        "gym_gateway_worker_oom_kills_total{server=\"counter\",slot=\"1\"} 1",
         "gym_gateway_worker_transitions_total{server=\"counter\",slot=\"1\",to=\"failed\"} 4",
         "gym_gateway_worker_resident_memory_bytes{server=\"counter\",slot=\"1\"} 314572800",
         "gym_gateway_worker_start_time_seconds{server=\"counter\",slot=\"0\"} 1700000000",
@@ -284,6 +287,13 @@ async fn ready_means_every_server_has_a_worker_and_nothing_stops() {
     let reasons = ["the gateway is stopping", "server counter has no ready worker: failed"];
     assert_eq!(get_json(address, "/readyz").await, (503, json!({"ready": false, "reasons": reasons})));
     assert_eq!(get_json(address, "/livez").await.0, 200);
+    for (removed, joining) in [(true, false), (false, true)] {
+        let mut comes_or_goes = fake();
+        let first = &mut comes_or_goes.servers[0];
+        (first.removed, first.joining) = (removed, joining);
+        first.workers.remove(0);
+        assert_eq!(get_json(serve(comes_or_goes).await, "/readyz").await.0, 200);
+    }
 }
 
 #[tokio::test]
@@ -292,7 +302,7 @@ async fn status_tells_everything_as_json() {
     assert_eq!(status, 200);
     assert_eq!(body["gateway"]["version"], "1.2.3");
     let worker = json!({
-        "slot": 1, "generation": 3, "state": "failed", "pid": 4242, "address": "unix:/run/w.sock", "restarts": 2,
+        "slot": 1, "generation": 3, "state": "failed", "pid": 4242, "address": "unix:/run/w.sock", "restarts": 2, "oom_kills": 1,
         "started_unix": 1_700_000_000, "in_flight": 7, "queued": 6, "requests": 41, "sessions": {"claimed": 1, "open": 5, "ended": 9}, "sessions_had": 15,
         "over_limit": null, "replacements": {"max_requests": 1}, "memory_bytes": 300 << 20,
         "transitions": {"backoff": 4, "died": 4, "drained": 4, "draining": 4, "exited": 4, "failed": 4, "ready": 4, "starting": 4, "stopped": 4},

@@ -7,12 +7,14 @@ mod control;
 mod describe;
 mod logging;
 mod plant;
+mod reap;
 mod reload;
 mod serve;
 mod snapshot;
 mod stop;
 mod tasks;
 mod watch;
+mod workers;
 
 use std::{io::Write, process::ExitCode};
 

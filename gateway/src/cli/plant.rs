@@ -3,39 +3,27 @@
 use std::{
     path::PathBuf,
     sync::{Arc, Mutex, OnceLock, PoisonError},
-    time::Duration,
 };
 
 use arc_swap::ArcSwap;
-use async_trait::async_trait;
-use http::HeaderMap;
-use pingora::{
-    server::{ListenFds, ShutdownWatch},
-    services::Service,
-};
-use tokio::{
-    sync::{mpsc, oneshot},
-    task::JoinSet,
-};
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use super::{reload, stop::hangups};
+use super::workers::{Events, Workers};
 use crate::{
     admin::{Refused, Reloaded, RequestMetrics},
     config::{Config, GatewaySettings, ServerConfig},
     proxy::{Budget, Clock, Observer, Opener, Places, ServerState, Shared, Stop},
-    worker_id::WorkerId,
-    workers::{ExitReport, Held, Supervisor, Worker, WorkerEvents, ask},
+    workers::Supervisor,
 };
-
-/// How often sessions that are due are forgotten.
-const EXPIRE_EVERY: Duration = Duration::from_millis(250);
 
 /// One server and its workers.
 pub(super) struct Unit {
     pub(super) state: Arc<ServerState>,
     /// What it was added as.
     config: Arc<ServerConfig>,
+    /// By a reload.
+    pub(super) was_added: bool,
     supervisor: OnceLock<Supervisor>,
 }
 
@@ -72,7 +60,7 @@ pub(super) struct Plant {
 }
 
 /// A reload that somebody waits for.
-type ReloadOrder = oneshot::Sender<Result<Reloaded, Refused>>;
+pub(super) type ReloadOrder = oneshot::Sender<Result<Reloaded, Refused>>;
 
 impl Plant {
     /// Puts the parts together; nothing runs yet.
@@ -105,17 +93,17 @@ impl Plant {
             failure: Mutex::new(None),
             failed: CancellationToken::new(),
         });
-        plant.set_units(config.servers.into_iter().map(|server| plant.unit(server)).collect());
+        plant.set_units(config.servers.into_iter().map(|server| plant.unit(server, false)).collect());
         let workers = Workers { plant: plant.clone(), orders };
         (plant, workers)
     }
 
-    /// A server that does not run yet.
-    pub(super) fn unit(&self, config: ServerConfig) -> Arc<Unit> {
+    /// A server that does not run yet; whether a reload has added it.
+    pub(super) fn unit(&self, config: ServerConfig, was_added: bool) -> Arc<Unit> {
         let mut next = self.next_index.lock().unwrap_or_else(PoisonError::into_inner);
         let state = Arc::new(ServerState::new(*next, &config));
         *next += 1;
-        Arc::new(Unit { state, config: Arc::new(config), supervisor: OnceLock::new() })
+        Arc::new(Unit { state, config: Arc::new(config), was_added, supervisor: OnceLock::new() })
     }
 
     /// The servers, in the order of the config.
@@ -159,112 +147,9 @@ impl Plant {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn fail(&self, why: String) {
+    /// The start has failed.
+    pub(super) fn fail(&self, why: String) {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
         self.failed.cancel();
-    }
-}
-
-/// The service that starts the workers, looks after the sessions' lifetimes, and reloads.
-pub(super) struct Workers {
-    plant: Arc<Plant>,
-    orders: mpsc::UnboundedReceiver<ReloadOrder>,
-}
-
-#[async_trait]
-impl Service for Workers {
-    async fn start_service(&mut self, _fds: Option<ListenFds>, _shutdown: ShutdownWatch, _listeners: usize) {
-        let plant = self.plant.clone();
-        // From here on SIGHUP does not end the process; one that comes during the start is obeyed after it.
-        let mut hangups = hangups(plant.files.is_some());
-        if let Err(why) = self.start().await {
-            // A worker that a stop has ended did not fail.
-            if !plant.shared.stop.begun.is_cancelled() {
-                plant.fail(why);
-            }
-            return;
-        }
-        let names: Vec<_> = plant.units().iter().map(|unit| unit.state.name.clone()).collect();
-        tracing::info!(servers = names.join(","), "ready");
-        let mut every = tokio::time::interval(EXPIRE_EVERY);
-        every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        loop {
-            tokio::select! {
-                _ = every.tick() => {
-                    let now = plant.shared.clock.now();
-                    plant.units().iter().for_each(|unit| unit.state.sessions.expire(now));
-                }
-                () = hangups.next() => {
-                    tracing::info!("SIGHUP: the config is read again");
-                    tokio::spawn(reload::reload(plant.clone()));
-                }
-                Some(order) = self.orders.recv() => {
-                    let plant = plant.clone();
-                    // Whoever asked may have gone; the log tells as well.
-                    tokio::spawn(async move { order.send(reload::reload(plant).await) });
-                }
-            }
-        }
-    }
-
-    fn name(&self) -> &'static str {
-        "workers"
-    }
-
-    fn threads(&self) -> Option<usize> {
-        Some(1)
-    }
-}
-
-impl Workers {
-    /// Asks the servers whether they can have several workers, starts them, and waits for the first of each.
-    async fn start(&self) -> Result<(), String> {
-        let plant = &self.plant;
-        let units = plant.units();
-        let mut asked = JoinSet::new();
-        for unit in units.iter() {
-            let (config, binary) = (unit.config.clone(), plant.binary.clone());
-            asked.spawn(async move { ask(&config, &binary).await.map_err(|error| error.to_string()) });
-        }
-        while let Some(answer) = asked.join_next().await {
-            answer.map_err(|error| error.to_string())??;
-        }
-        units.iter().try_for_each(|unit| plant.start_workers(unit))?;
-        for supervisor in units.iter().filter_map(|unit| unit.supervisor()) {
-            supervisor.started().await.map_err(|failure| failure.to_string())?;
-        }
-        Ok(())
-    }
-}
-
-/// Tells a server's rule and sessions what happens to its workers.
-struct Events {
-    server: Arc<ServerState>,
-    clock: Clock,
-}
-
-impl WorkerEvents for Events {
-    fn ready(&self, _worker: &Arc<Worker>, probe: &HeaderMap) {
-        self.server.rule.learn(probe, Clock::unix());
-    }
-
-    fn exited(&self, worker: WorkerId, _report: &ExitReport) {
-        self.retired(worker);
-    }
-
-    fn retired(&self, worker: WorkerId) {
-        // From here on its sessions get 410. To note each as lost takes a second where there are a million.
-        self.server.sessions.mark_exited(worker);
-        let (server, now) = (self.server.clone(), self.clock.now());
-        tokio::task::spawn_blocking(move || server.sessions.owner_exited(worker, now));
-    }
-
-    fn sessions(&self, worker: WorkerId) -> Held {
-        let [claimed, open, ended] = self.server.sessions.of_worker(worker);
-        Held { claimed, open, ended }
-    }
-
-    fn taken(&self, worker: WorkerId) -> u64 {
-        self.server.sessions.taken(worker)
     }
 }

@@ -24,13 +24,7 @@ const REASON: &str = "the config starts workers in another way";
 /// The files are not valid, or a server does not agree; nothing has changed then.
 pub(super) async fn reload(plant: Arc<Plant>) -> Result<Reloaded, Refused> {
     let _one = plant.changing.lock().await;
-    let stop = plant.shared.stop.begun.clone();
-    let checked = tokio::select! {
-        biased;
-        () = stop.cancelled() => Err(Refused::NotNow("stopping")),
-        checked = check(&plant) => checked,
-    };
-    let result = checked.map(|config| apply(&plant, config));
+    let result = check(&plant).await.map(|config| apply(&plant, config));
     let word = match &result {
         Ok(reloaded) => {
             reloaded.changed.iter().for_each(|line| tracing::info!("reload: {line}"));
@@ -54,19 +48,33 @@ pub(super) async fn reload(plant: Arc<Plant>) -> Result<Reloaded, Refused> {
 async fn check(plant: &Arc<Plant>) -> Result<Config, Refused> {
     let files = plant.files.clone().ok_or(Refused::NoFiles)?;
     let mut config = read(files).await?;
-    let stop = plant.shared.stop.begun.child_token();
-    let told = describe::settle_all(&mut config.servers, &plant.binary, &stop).await;
+    let stop = plant.shared.stop.begun.clone();
+    // Told to stop, it ends those that it asks first.
+    let told = describe::settle_all(&mut config.servers, &plant.binary, &stop.child_token()).await;
+    if stop.is_cancelled() {
+        return Err(Refused::NotNow("stopping"));
+    }
     told.map_err(|why| Refused::InvalidConfig(vec![why]))?;
+    let refused = tokio::select! {
+        biased;
+        () = stop.cancelled() => return Err(Refused::NotNow("stopping")),
+        refused = ask_all(plant, &config.servers) => refused,
+    };
+    if refused.is_empty() { Ok(config) } else { Err(Refused::InvalidConfig(refused)) }
+}
+
+/// Asks the servers that have not agreed yet to have as many workers. Returns what those said that do not.
+async fn ask_all(plant: &Plant, servers: &[ServerConfig]) -> Vec<String> {
     let mut asked = JoinSet::new();
-    for server in config.servers.iter().filter(|server| is_to_be_asked(plant, server)) {
-        let (server, binary) = (ServerConfig::clone(server), plant.binary.clone());
+    for server in servers.iter().filter(|server| is_to_be_asked(plant, server)) {
+        let (server, binary) = (server.clone(), plant.binary.clone());
         asked.spawn(async move { ask(&server, &binary).await.map_err(|error| error.to_string()) });
     }
     let mut refused = Vec::new();
     while let Some(answer) = asked.join_next().await {
         refused.extend(answer.map_err(|error| error.to_string()).and_then(|answer| answer.map(drop)).err());
     }
-    if refused.is_empty() { Ok(config) } else { Err(Refused::InvalidConfig(refused)) }
+    refused
 }
 
 async fn read(files: Vec<PathBuf>) -> Result<Config, Refused> {
@@ -81,7 +89,7 @@ async fn read(files: Vec<PathBuf>) -> Result<Config, Refused> {
 /// Whether it has not agreed yet to have as many workers.
 fn is_to_be_asked(plant: &Plant, server: &ServerConfig) -> bool {
     let known = plant.units().iter().find(|unit| unit.state.name == server.name).map(|unit| unit.config());
-    known.is_none_or(|known| known.most_workers() <= 1 || server.starts_otherwise(&known.launch))
+    known.is_none_or(|known| known.most_workers() <= 1 || server.starts_otherwise(&known.started_as()))
 }
 
 /// Applies a config that was checked. Servers do not depend on each other: what cannot be done is said, and the rest goes on.
@@ -173,7 +181,7 @@ fn add(plant: &Arc<Plant>, server: ServerConfig) -> Result<(Arc<Unit>, String), 
     let listener = bind(plant, &server)?;
     let address = listener.local_addr().map_err(|error| format!("{}: {error}", server.name))?;
     let (name, num_workers) = (server.name.clone(), server.num_workers);
-    let unit = plant.unit(server);
+    let unit = plant.unit(server, true);
     plant.start_workers(&unit)?;
     let opener = plant.opener.get().ok_or("the gateway has no front")?;
     opener.open(Address { listener, server: unit.state.clone() });

@@ -110,6 +110,7 @@ fn server(unit: &Unit) -> ServerSnapshot {
         scaled: [("grown".to_owned(), scales.grown), ("shrunk".to_owned(), scales.shrunk)].into(),
         limits: settings.limits.values().into_iter().map(|(key, value)| (key.into(), value)).collect(),
         removed: server.removed.is_cancelled(),
+        joining: unit.was_added && !supervisor.is_some_and(Supervisor::has_started),
         roll: supervisor.and_then(Supervisor::roll).map(roll),
         rolls_ended: [("done", done), ("failed", failed), ("called_off", called_off)]
             .map(|(result, count)| (result.to_owned(), count))
@@ -169,6 +170,7 @@ fn worker(server: &ServerState, counts: &session::Counts, slot: SlotStatus) -> W
         pid: slot.pid,
         address: slot.address,
         restarts: slot.restarts.into(),
+        oom_kills: slot.oom_kills.into(),
         started_unix: slot.started_unix,
         in_flight: counts_of(slot.generation).0,
         queued: counts_of(slot.generation).1,

@@ -11,6 +11,7 @@ use tokio::{
 };
 
 use super::plant::Plant;
+use crate::systemd;
 
 /// Waits for the end, and carries it out.
 pub(super) struct Watch {
@@ -26,6 +27,7 @@ impl ShutdownSignalWatch for Watch {
             () = plant.failed.cancelled() => {}
             () = self.signals.terminated() => self.finish_requests().await,
         }
+        systemd::stopping();
         let stop = &plant.shared.stop;
         stop.begun.cancel();
         stop.cut.cancel();
@@ -47,6 +49,7 @@ impl Watch {
     /// No new connections; requests in flight finish, for `shutdown_timeout_seconds` at most or until told again.
     async fn finish_requests(&self) {
         let (stop, limit) = (&self.plant.shared.stop, self.plant.gateway.load().shutdown_timeout);
+        systemd::stopping();
         tracing::info!(limit_seconds = limit.as_secs_f64(), "stopping: requests in flight may finish");
         stop.begun.cancel();
         stop.connections.close();

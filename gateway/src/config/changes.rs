@@ -5,7 +5,10 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::model::{GatewaySettings, Kind, Launch, ServerConfig, ServerSettings};
+use super::{
+    model::{GatewaySettings, Kind, Launch, ServerConfig, ServerSettings},
+    process::ProcessSettings,
+};
 
 /// Keys whose value has changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -83,6 +86,10 @@ impl ServerSettings {
         };
         keys.at_once.extend(self.limits.changed_to(&new.limits));
         keys.at_once.extend(self.elastic.changed_to(&new.elastic));
+        // The folder of the workers' sockets is that user's.
+        if self.process.user != new.process.user {
+            keys.after_restart.push("user");
+        }
         (self.held(new.clone()), keys)
     }
 
@@ -98,6 +105,7 @@ impl ServerSettings {
             routes_sessions_to_owner: old.routes_sessions_to_owner,
             lost_session_retention: old.lost_session_retention,
             max_lost_sessions: old.max_lost_sessions,
+            process: ProcessSettings { user: old.process.user, ..new.process },
             describe: new.describe,
             multiple_workers_unsupported_reason: new.multiple_workers_unsupported_reason,
             session_close_retry_window: new.session_close_retry_window,
@@ -120,12 +128,38 @@ impl ServerSettings {
     }
 }
 
+/// What a worker is started as: what of a config only a new process can have.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StartedAs {
+    /// How it is started.
+    pub launch: Launch,
+    /// What its process is besides.
+    pub process: ProcessSettings,
+}
+
 impl ServerConfig {
-    /// Whether a worker of this config would be another than one that is started in that way.
+    /// What its workers are started as.
+    pub fn started_as(&self) -> StartedAs {
+        StartedAs { launch: self.launch.clone(), process: self.settings.process.clone() }
+    }
+
+    /// The same, but for what workers are started as.
+    #[must_use]
+    pub fn with_workers(&self, started_as: &StartedAs) -> Self {
+        let StartedAs { launch, process } = started_as.clone();
+        let settings = ServerSettings { process, ..self.settings.clone() };
+        Self { launch, settings, ..self.clone() }
+    }
+
+    /// Whether a worker of this config would be another than one that is started as that.
     ///
     /// A NeMo Gym worker is given the config of all servers. What counts of it is what the worker can mean: its own block
     /// without front address and number of workers, the values beside the blocks, and the blocks that its own one names.
-    pub fn starts_otherwise(&self, than: &Launch) -> bool {
+    pub fn starts_otherwise(&self, than: &StartedAs) -> bool {
+        self.settings.process != than.process || self.is_launched_otherwise(&than.launch)
+    }
+
+    fn is_launched_otherwise(&self, than: &Launch) -> bool {
         match (&self.launch, than) {
             (
                 Launch::NemoGym {
@@ -223,117 +257,4 @@ fn without_fronts(value: &Value, own: bool) -> Value {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use serde_json::json;
-
-    use super::*;
-    use crate::config::{Kind, Listen};
-
-    fn gym(global_config: Value) -> ServerConfig {
-        ServerConfig {
-            name: "agent".into(),
-            kind: Kind::Agent,
-            file: None,
-            listen: Listen { written: "127.0.0.1:0".into(), address: ([127, 0, 0, 1], 0).into() },
-            num_workers: 1,
-            launch: Launch::NemoGym {
-                python: "python".into(),
-                directory: "/".into(),
-                entrypoint: "app.py".into(),
-                kind_key: "responses_api_agents".into(),
-                implementation: "simple".into(),
-                global_config,
-                env: Default::default(),
-            },
-            settings: ServerSettings::default(),
-        }
-    }
-
-    fn global() -> Value {
-        json!({
-            "agent": {"responses_api_agents": {"simple": {
-                "host": "127.0.0.1", "port": 1, "num_workers": 1, "steps": 3, "resources_server": {"name": "counter"},
-            }}},
-            "counter": {"resources_servers": {"counter": {"port": 2, "num_workers": 4}}},
-            "other": {"resources_servers": {"other": {"port": 3}}},
-            "policy": "small",
-        })
-    }
-
-    #[test]
-    fn a_gym_worker_is_another_only_by_what_it_can_mean() {
-        let old = gym(global());
-        let rows: [(&str, Value, bool); 9] = [
-            ("/agent/responses_api_agents/simple/port", json!(9), false),
-            ("/agent/responses_api_agents/simple/num_workers", json!(9), false),
-            ("/agent/responses_api_agents/simple/steps", json!(9), true),
-            ("/counter/resources_servers/counter/port", json!(9), true),
-            ("/counter/resources_servers/counter/num_workers", json!(9), false),
-            ("/other/resources_servers/other/port", json!(9), false),
-            ("/other", json!(null), true),
-            ("/policy", json!("large"), true),
-            ("/agent/responses_api_agents/simple/resources_server/name", json!("${other.x}"), true),
-        ];
-        for (path, value, differs) in rows {
-            let mut changed = global();
-            *changed.pointer_mut(path).unwrap() = value;
-            assert_eq!(gym(changed).starts_otherwise(&old.launch), differs, "{path}");
-        }
-        let mut more = global();
-        more["newcomer"] = json!({"resources_servers": {"newcomer": {"port": 5}}});
-        assert!(!gym(more).starts_otherwise(&old.launch));
-        let mut python = gym(global());
-        if let Launch::NemoGym { python, .. } = &mut python.launch {
-            *python = "other".into();
-        }
-        assert!(python.starts_otherwise(&old.launch));
-    }
-
-    #[test]
-    fn a_command_is_another_by_its_block_but_not_by_its_front() {
-        let command = |kind, server_config| {
-            let (argv, directory, env) = (vec!["./server".into()], "/".into(), Default::default());
-            let launch = Launch::Command { argv, directory, env, server_config };
-            ServerConfig { kind, launch, ..gym(json!({})) }
-        };
-        let differ = |kind, old, new| command(kind, new).starts_otherwise(&command(kind, old).launch);
-        assert!(!differ(
-            Kind::Resources,
-            json!({"port": 1, "num_workers": 2}),
-            json!({"port": 1, "num_workers": 3})
-        ));
-        assert!(differ(Kind::Resources, json!({"steps": 1}), json!({"steps": 2})));
-        assert!(
-            differ(Kind::Generic, json!({"port": 1}), json!({"port": 2})),
-            "its own, of whatever meaning"
-        );
-        assert!(command(Kind::Resources, json!({})).starts_otherwise(&gym(json!({})).launch));
-    }
-
-    #[test]
-    fn what_sessions_hang_on_stays_until_a_restart() {
-        let old = ServerSettings::default();
-        let new = ServerSettings {
-            session_cookie: Some("sid".into()),
-            queue_timeout: Duration::from_secs(1),
-            drain_timeout: None,
-            ..ServerSettings::default()
-        };
-        let (held, keys) = old.changed_to(&new);
-        assert_eq!(keys.at_once, ["queue_timeout_seconds", "drain_timeout_seconds"]);
-        assert_eq!(keys.after_restart, ["session_cookie"]);
-        assert_eq!(held, ServerSettings { session_cookie: None, ..new });
-        assert_eq!(old.changed_to(&old).1, ChangedKeys::default());
-    }
-
-    #[test]
-    fn threads_and_the_admin_address_need_a_restart() {
-        let old = GatewaySettings::default();
-        let new = GatewaySettings { admin: None, threads: old.threads + 1, access_log: true, ..old.clone() };
-        let (held, keys) = old.changed_to(&new);
-        assert_eq!((keys.at_once, keys.after_restart), (vec!["access_log"], vec!["admin", "threads"]));
-        assert_eq!(held, GatewaySettings { access_log: true, ..old });
-    }
-}
+mod tests;

@@ -5,7 +5,10 @@ use std::{
     time::Duration,
 };
 
-use super::model::{Config, GatewaySettings, Launch, ServerConfig, ServerSettings};
+use super::{
+    model::{Config, GatewaySettings, Launch, ServerConfig, ServerSettings},
+    process,
+};
 
 /// A readable summary: each server with its kind, front address, workers, how they are started, and every setting
 /// that differs from its default; then what is left to Gym. The session secret is not shown.
@@ -51,9 +54,11 @@ fn write_server(out: &mut String, server: &ServerConfig) -> fmt::Result {
             env
         }
     };
-    if !env.is_empty() {
-        // Names alone: values may be secrets.
-        writeln!(out, "  with      {}", env.keys().cloned().collect::<Vec<_>>().join(", "))?;
+    // Names alone: values may be secrets.
+    let names: Vec<_> =
+        env.keys().chain(server.settings.process.variables_in_files.keys()).cloned().collect();
+    if !names.is_empty() {
+        writeln!(out, "  with      {}", names.join(", "))?;
     }
     differing(out, "  ", &server_rows(&server.settings), &server_rows(&ServerSettings::of(server.kind)))
 }
@@ -89,7 +94,7 @@ fn server_rows(settings: &ServerSettings) -> Vec<Row> {
     };
     let secret = if settings.session_secret.is_some() { "given" } else { "the cookie's name" };
     let describe = settings.describe.is_some();
-    let own = vec![
+    let mut rows = vec![
         ("describe", describe.to_string()),
         ("session_cookie", settings.session_cookie.clone().unwrap_or_else(|| "by the kind".into())),
         ("session_secret", secret.into()),
@@ -115,5 +120,8 @@ fn server_rows(settings: &ServerSettings) -> Vec<Row> {
         ("drain_timeout_seconds", settings.drain_timeout.map_or("0".into(), seconds)),
         ("max_surge", settings.max_surge.to_string()),
     ];
-    own.into_iter().chain(settings.limits.rows()).chain(settings.elastic.rows()).collect()
+    rows.extend(settings.limits.rows());
+    rows.extend(settings.elastic.rows());
+    rows.extend(process::rows(&settings.process));
+    rows
 }

@@ -84,8 +84,17 @@ static KEYS: &[KeyDoc] = &[
     key("python", &[Server], "path", "the folder's `.venv`, `$VIRTUAL_ENV`, `python3`", "The interpreter. A bare name is looked up on `PATH`."),
     key("directory", &[Server], "path", "`<kind>/<implementation>` beside the config, in the working directory or in site-packages; with `command` the config's folder", "The folder that workers start in, with the entrypoint."),
     key("working_directory", &[Own], "path", "the config's folder", "The folder that workers start in."),
-    key("environment", SETTINGS, "map of text", "{}", "Environment variables of the workers, on top of the gateway's own."),
+    key("environment", SETTINGS, "map of text or `{file: PATH}`", "{}", "Environment variables of the workers, on top of the gateway's own. `{file: PATH}`: what that file holds when a worker is started, less its last line's end."),
+    key("environment_files", SETTINGS, "list of paths", "[]", "Files with lines `NAME=value`, read when a worker is started; `environment` wins over them, and a later file over an earlier one."),
     key("config", &[Own], "map", "{}", "What the worker gets as JSON in `GYM_SERVER_CONFIG`."),
+
+    key("user", SETTINGS, "name or number", "the gateway's", "The user that workers run as, with `HOME`, `USER` and `LOGNAME` set. Needs a gateway that runs as root."),
+    key("group", SETTINGS, "name or number", "the user's own", "The group that workers run as."),
+    key("supplementary_groups", SETTINGS, "list of names and numbers", "the user's own", "Their other groups, such as `video` for a GPU."),
+    key("nice", SETTINGS, "-20 to 19", "the gateway's", "Niceness of the workers; only root may go down."),
+    key("limits", SETTINGS, "map", "the gateway's", "Limits of `setrlimit`, by name, such as `{nofile: 65536, core: 0, as: 8GiB}`: a number or size for both values, a map of `soft` and `hard`, or `unlimited`. See \"Workers' processes\" above."),
+    key("cgroup", SETTINGS, "map of `memory_max`, `parent`", "none", "`memory_max`: the most memory that each worker with all its processes may have (cgroup v2), such as `8GiB`; above it the kernel kills the worker. `parent`: the folder of the cgroup around theirs. See \"Workers' processes\" above."),
+    key("log_file", SETTINGS, "path, or map of `path`, `max_bytes`, `keep`", "none", "A file for what workers write, besides the log; `{server}`, `{slot}` and `{generation}` in it are replaced. From `max_bytes` on (100MiB; 0: never) it is rotated, and the last `keep` (5) are kept."),
 
     key("session_cookie", SETTINGS, "text", "said by the server (`describe`) or learned from it; else in `http_servers` none, no sessions", "Name of the session cookie. Not for `openenv_servers`, `ors_servers` and `mcp_servers`."),
     key("session_secret", SETTINGS, "text", "the cookie's name", "Key that signs the session cookie. A server with a `command` gets it as `GYM_SESSION_SECRET`, so that it is set once for both."),

@@ -15,7 +15,7 @@ use super::{
 };
 
 /// Variables that the gateway sets for each worker.
-const RESERVED: [&str; 9] = [
+pub(crate) const RESERVED: [&str; 9] = [
     "GYM_NUM_WORKERS",
     "GYM_SERVER_CONFIG",
     "GYM_SERVER_NAME",
@@ -27,11 +27,19 @@ const RESERVED: [&str; 9] = [
     "NEMO_GYM_CONFIG_PATH",
 ];
 
-/// Reads `environment`.
+/// Whether an environment variable may have this name.
+pub(crate) fn is_variable(name: &str) -> bool {
+    !name.is_empty() && !name.contains(['=', '\0'])
+}
+
+/// Reads `environment`, but for what is in files: that is in [`super::ProcessSettings`].
 pub(crate) fn environment(section: &Section<'_>) -> BTreeMap<String, String> {
     let variables = section.text_map("environment").unwrap_or_default();
-    for (name, value) in &variables {
-        if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
+    let in_files = section.entries("environment").into_iter().filter(|entry| entry.node.map().is_some());
+    let all: Vec<_> =
+        variables.iter().cloned().chain(in_files.map(|entry| (entry.key, String::new()))).collect();
+    for (name, value) in &all {
+        if !is_variable(name) || value.contains('\0') {
             section.complain("environment", format!("{name:?} cannot be an environment variable"));
         } else if name == "GYM_SESSION_SECRET" {
             section.complain(

@@ -16,6 +16,7 @@ mod limits;
 mod listen;
 mod model;
 mod problems;
+mod process;
 mod protocol;
 mod section;
 mod servers;
@@ -28,7 +29,7 @@ mod tests;
 
 use std::path::PathBuf;
 
-pub use changes::ChangedKeys;
+pub use changes::{ChangedKeys, StartedAs};
 pub use command::{RunOptions, from_command};
 pub use describe::describe;
 pub use described::{Contradiction, Description};
@@ -38,6 +39,8 @@ pub use limits::WorkerLimits;
 pub use model::{
     Config, ErrorList, GatewaySettings, Kind, Launch, LeftOpen, Listen, ServerConfig, ServerSettings,
 };
+pub(crate) use process::from_files;
+pub use process::{CgroupSettings, LogFileSettings, ProcessSettings, User};
 pub use protocol::Protocol;
 
 use self::{

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Duration};
 
-use super::{ElasticSettings, Protocol, WorkerLimits};
+use super::{ElasticSettings, Protocol, WorkerLimits, process::ProcessSettings};
 
 /// Everything that `serve`, `run` and `check` need, validated.
 #[derive(Clone, Debug)]
@@ -251,6 +251,8 @@ pub struct ServerSettings {
     pub limits: WorkerLimits,
     /// How many workers there may be; default: `num_workers`.
     pub elastic: ElasticSettings,
+    /// What a worker's process is besides its command; default: as the gateway's own.
+    pub process: ProcessSettings,
 }
 
 /// What a server that describes itself may settle, because the config does not. (Where a setting can be absent, its
@@ -320,6 +322,7 @@ impl Default for ServerSettings {
             max_surge: 1,
             limits: WorkerLimits::default(),
             elastic: ElasticSettings::default(),
+            process: ProcessSettings::default(),
         }
     }
 }

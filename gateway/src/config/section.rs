@@ -85,7 +85,8 @@ impl<'a> Section<'a> {
         self.complain_at(at, key, what);
     }
 
-    fn complain_at(&self, at: Position, key: &str, what: impl std::fmt::Display) {
+    /// Notes a problem with `key` (dots between its parts) at a place.
+    pub(crate) fn complain_at(&self, at: Position, key: &str, what: impl std::fmt::Display) {
         self.context.problems.at(at, &format!("{}.{key}", self.path), what);
     }
 
@@ -137,7 +138,10 @@ impl<'a> Section<'a> {
     }
 
     fn expected<T>(&self, key: &str, what: &str, node: &Node) -> Option<T> {
-        self.complain(key, format!("expected {what}, got {}", node.seen()));
+        // A number is a secret too: not even one that is wrong is shown.
+        let seen =
+            if key == "session_secret" { "something else: put it in quotes".into() } else { node.seen() };
+        self.complain(key, format!("expected {what}, got {seen}"));
         None
     }
 
@@ -225,14 +229,21 @@ impl<'a> Section<'a> {
         (texts.len() == list.len()).then_some(texts)
     }
 
-    /// A map of names to texts; numbers count as they are written.
+    /// The entries of a map; none if it is something else, which is not noted.
+    pub(crate) fn entries(&self, key: &str) -> Map {
+        // What cannot be resolved is noted when the key's own reader comes to it; twice is once.
+        self.node(key).and_then(|node| node.map().cloned()).unwrap_or_default()
+    }
+
+    /// A map of names to texts; numbers count as they are written. Maps in it are passed over: another reader's.
     pub(crate) fn text_map(&self, key: &str) -> Option<Vec<(String, String)>> {
         let node = self.node(key)?;
         let Value::Map(map) = &node.value else {
             return self.expected(key, "a map of texts", &node);
         };
+        let map: Vec<_> = map.iter().filter(|entry| entry.node.map().is_none()).collect();
         let mut texts = Vec::new();
-        for entry in map {
+        for entry in &map {
             match spelled(&entry.node) {
                 Some(text) => texts.push((entry.key.clone(), text)),
                 None => {

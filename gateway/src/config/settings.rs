@@ -7,6 +7,7 @@ use super::{
     interpolate::reread,
     limits, listen,
     model::{GatewaySettings, Kind, LeftOpen, ServerSettings},
+    process,
     section::{Section, Zero},
     yaml::Value,
 };
@@ -120,6 +121,7 @@ pub(crate) fn server(section: &Section<'_>, kind: Kind, close_retry: Option<Dura
         max_surge: section.whole("max_surge", 1..=1024).map_or(default.max_surge, |n| n as usize),
         limits: limits::read(section),
         elastic: elastic::read(section),
+        process: process::read(section),
     };
     if settings.restart_backoff > settings.restart_backoff_max {
         let (first, longest) =

@@ -4,6 +4,7 @@ mod errors;
 mod interpolation;
 mod limits;
 mod load;
+mod process;
 mod reference;
 
 use std::{

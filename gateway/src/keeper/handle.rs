@@ -60,6 +60,10 @@ impl Keeper {
             .arg("keeper")
             .stdin(std::os::fd::OwnedFd::from(theirs))
             .stdout(Stdio::null());
+        // What a service manager tells the gateway is for the gateway alone, not for what it starts.
+        for variable in crate::systemd::VARIABLES {
+            command.env_remove(variable);
+        }
         // Waits while the strays of another keeper are being swept.
         let child = tokio::task::spawn_blocking(move || spawn_known(&mut command)).await??;
         let (reports, orders) = UnixStream::from_std(ours)?.into_split();

@@ -6,6 +6,8 @@
 //! The other way round, a worker dies with its keeper (a parent-death signal, which is safe here because a keeper has
 //! one thread only), and what it forked falls to the gateway, which kills it: see [`become_subreaper`].
 
+mod cgroup;
+mod conditions;
 mod family;
 mod handle;
 mod limits;
@@ -17,10 +19,12 @@ mod shim;
 mod wire;
 mod worker;
 
+pub use cgroup::Cgroup;
+pub use conditions::Conditions;
 pub(crate) use family::tree_of;
 pub use handle::{Ending, Keeper, own_binary};
 pub use limits::{NofileLimit, original_nofile, raise_nofile_limit};
-pub use reaper::{KnownChild, become_subreaper, spawn_known};
+pub use reaper::{KnownChild, become_subreaper, reap_strangers, spawn_known};
 pub use run::run_keeper;
 pub use shim::exec_worker;
 pub use wire::{Exit, Order, Report, StartSpec, Stream};

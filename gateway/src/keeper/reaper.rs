@@ -80,6 +80,21 @@ impl KnownChild {
     }
 }
 
+/// Reaps those of the dead that nobody knows, and kills nobody: what a process 1 has to do for everyone whose parent is
+/// gone. Reads all of `/proc`.
+///
+/// # Errors
+/// The system's, if `/proc` cannot be read.
+pub fn reap_strangers() -> io::Result<()> {
+    let known = known();
+    let Some(known) = &*known else { return Ok(()) };
+    for child in family::children_of(getpid())?.into_iter().filter(|pid| !known.contains(&pid.as_raw())) {
+        // One that lives is left alone.
+        is_reaped(child);
+    }
+    Ok(())
+}
+
 /// Kills and reaps the children that nobody knows: the family of `worker`, whose keeper died. Blocks, shortly. Does
 /// nothing in a process that is no subreaper. Returns those that would not die.
 pub(crate) fn sweep_strays(worker: Option<i32>) -> io::Result<Vec<i32>> {

@@ -232,6 +232,10 @@ impl Keeper {
 
     /// Says the last word.
     fn finish(mut self) -> io::Result<()> {
+        if let Some(Err(error)) = self.worker.as_ref().map(Worker::remove_cgroup) {
+            // No reason to keep the last word back.
+            eprintln!("gym-gateway keeper: cannot remove the worker's cgroup: {error}");
+        }
         if self.orphaned {
             self.remove_socket();
             return Ok(());

@@ -5,7 +5,7 @@ use std::fmt;
 use nix::sys::signal::Signal;
 use serde::{Deserialize, Serialize};
 
-use super::limits::NofileLimit;
+use super::{conditions::Conditions, limits::NofileLimit};
 
 /// How to start a worker.
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
@@ -18,6 +18,9 @@ pub struct StartSpec {
     pub env: Vec<(String, String)>,
     /// The limit on open files that the worker gets back; `None`: the gateway's.
     pub nofile: Option<NofileLimit>,
+    /// What its process is to be besides.
+    #[serde(default)]
+    pub conditions: Box<Conditions>,
     /// The worker's Unix socket: its file, and then its folder if empty, are removed should the gateway die.
     pub socket: Option<String>,
 }
@@ -92,6 +95,11 @@ pub enum Exit {
     Code(i32),
     /// This signal killed it.
     Signal(i32),
+    /// The kernel killed it because the memory of its cgroup had run out.
+    OutOfMemory {
+        /// The limit (`memory.max`), in bytes.
+        limit: u64,
+    },
     /// It is gone, and nobody could ask how: why.
     Unknown(String),
 }
@@ -104,6 +112,9 @@ impl fmt::Display for Exit {
                 Ok(signal) => write!(f, "was killed by {signal}"),
                 Err(_) => write!(f, "was killed by signal {number}"),
             },
+            Self::OutOfMemory { limit } => {
+                write!(f, "was killed by the kernel: memory.max of {limit} bytes reached")
+            }
             Self::Unknown(why) => f.write_str(why),
         }
     }
@@ -124,6 +135,8 @@ mod tests {
     fn an_exit_is_told_in_words() {
         assert_eq!(Exit::Code(3).to_string(), "exited with status 3");
         assert_eq!(Exit::Signal(9).to_string(), "was killed by SIGKILL");
+        let out_of_memory = Exit::OutOfMemory { limit: 1024 }.to_string();
+        assert_eq!(out_of_memory, "was killed by the kernel: memory.max of 1024 bytes reached");
         assert_eq!(Exit::Signal(40).to_string(), "was killed by signal 40");
     }
 

@@ -1,7 +1,7 @@
 //! The one worker of a keeper: its process, its pipes, its end.
 
 use std::{
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     io::{self, PipeReader, Read},
     os::{
         fd::{AsFd, BorrowedFd, OwnedFd},
@@ -21,6 +21,8 @@ use nix::{
 };
 
 use super::{
+    cgroup::Cgroup,
+    conditions::Conditions,
     family,
     lines::Lines,
     shim::ShimArgs,
@@ -37,6 +39,7 @@ const READ_AT_ONCE: usize = 64 * 1024;
 #[derive(Debug)]
 pub(crate) struct Worker {
     child: Child,
+    cgroup: Option<Cgroup>,
     pid: Pid,
     reaped: bool,
     pub(crate) pipes: Vec<Pipe>,
@@ -64,15 +67,30 @@ impl Worker {
         let args = ShimArgs {
             keeper: getpid(),
             nofile: spec.nofile,
+            conditions: Conditions::clone(&spec.conditions),
             directory: spec.directory.clone().into(),
             argv: spec.argv.iter().map(Into::into).collect(),
-        };
+        }
+        .write()?;
+        let cgroup = spec.conditions.cgroup.clone();
+        if let Some(cgroup) = &cgroup {
+            cgroup.create().map_err(io::Error::other)?;
+        }
+        let started = Self::start_shim(args, spec, cgroup.clone());
+        if let (Err(_), Some(cgroup)) = (&started, &cgroup) {
+            // Nobody has joined it.
+            let _ = cgroup.remove();
+        }
+        started
+    }
+
+    fn start_shim(args: Vec<OsString>, spec: &StartSpec, cgroup: Option<Cgroup>) -> io::Result<Self> {
         let (reader, writer) = io::pipe()?;
         // By this name it is the same binary even if the file was replaced meanwhile.
         let mut child = Command::new("/proc/self/exe")
             .arg0("gym-gateway")
             .arg("exec-worker")
-            .args(args.write())
+            .args(args)
             .envs(spec.env.iter().map(|(name, value)| (OsStr::new(name), OsStr::new(value))))
             .process_group(0)
             .stdin(writer)
@@ -86,7 +104,14 @@ impl Worker {
         for fd in pipes.iter().map(|pipe| pipe.reader.as_fd()).chain([reader.as_fd()]) {
             fcntl(fd, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
         }
-        Ok(Self { child, pid, reaped: false, pipes, exec: Some(ExecPipe { reader, message: Vec::new() }) })
+        Ok(Self {
+            child,
+            cgroup,
+            pid,
+            reaped: false,
+            pipes,
+            exec: Some(ExecPipe { reader, message: Vec::new() }),
+        })
     }
 
     pub(crate) fn pid(&self) -> Pid {
@@ -98,11 +123,20 @@ impl Worker {
         match waitid(Id::Pid(self.pid), ANY_END) {
             Ok(WaitStatus::StillAlive) => None,
             Ok(WaitStatus::Exited(_, code)) => Some(Exit::Code(code)),
+            Ok(WaitStatus::Signaled(_, Signal::SIGKILL, _)) => Some(self.killed()),
             Ok(WaitStatus::Signaled(_, signal, _)) => Some(Exit::Signal(signal as i32)),
             Ok(other) => Some(Exit::Unknown(format!("ended in an unknown way ({other:?})"))),
             // A real-time signal, for which the crate has no name.
             Err(Errno::EINVAL) => Some(Exit::Unknown("was killed by a real-time signal".into())),
             Err(error) => Some(Exit::Unknown(format!("cannot be waited for: {error}"))),
+        }
+    }
+
+    /// By whom: the kernel counts what it kills for want of memory.
+    fn killed(&self) -> Exit {
+        match &self.cgroup {
+            Some(cgroup) if cgroup.oom_kills() > 0 => Exit::OutOfMemory { limit: cgroup.memory_max },
+            _ => Exit::Signal(Signal::SIGKILL as i32),
         }
     }
 
@@ -141,6 +175,11 @@ impl Worker {
             self.reaped = true;
         }
         Ok(waitid(Id::All, ANY_END) == Err(Errno::ECHILD))
+    }
+
+    /// Removes its cgroup, if it has one of its own.
+    pub(crate) fn remove_cgroup(&self) -> io::Result<()> {
+        self.cgroup.as_ref().map_or(Ok(()), Cgroup::remove)
     }
 
     /// Reads what is there of the streams, a piece of each.

@@ -8,7 +8,9 @@ use crate::keeper::Exit;
 /// What to try when a start failed in `phase`; `exit`: how the process ended, if that was the failure.
 pub(crate) fn for_start(phase: Phase, exit: Option<&Exit>) -> &'static str {
     match (phase, exit) {
-        (Phase::Spawn, _) => "see whether the system is out of processes, files or ports, and /proc is there",
+        (Phase::Spawn, _) => {
+            "put right what the reason names; else see whether the system is out of processes, files or ports, and /proc is there"
+        }
         (Phase::Exec, _) => {
             "see whether the program and its folder exist and may be used; set `command` or `python` right"
         }
@@ -42,6 +44,10 @@ pub(crate) fn for_death(exit: &Exit) -> &'static str {
             "a shell could not run a program: read its last output, and see whether PATH and the program are right"
         }
         Exit::Code(_) => "read its last output; run the command by hand in that folder to see it fail",
+        Exit::OutOfMemory { .. } => {
+            "it needed more memory than `cgroup.memory_max` gives it: raise that, let it do less at a time, or have more \
+             workers share the sessions"
+        }
         Exit::Unknown(_) => {
             "see whether someone kills the gateway's processes, or the system is short of memory"
         }

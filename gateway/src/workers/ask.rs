@@ -110,7 +110,7 @@ pub async fn ask(server: &ServerConfig, binary: &Path) -> Result<Asked, Refused>
         num_workers,
         "asking the server whether it can have several workers (dry run)"
     );
-    let label = Label { server: server.name.clone(), slot: None };
+    let label = Label { server: server.name.clone(), slot: None, log: None };
     let process = Process::start(binary.to_owned(), plan.spec, label);
     let seen = outcome(&process, server.settings.start_timeout).await;
     process.gone().await;

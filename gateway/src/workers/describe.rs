@@ -70,7 +70,7 @@ pub async fn describe(
         .map_err(|error| failed(format!("it could not be: {error}"), String::new(), Vec::new()))?;
     let command = format!("{} (in {})", spec.argv.join(" "), spec.directory);
     tracing::info!(server = server.name, "asking the server what it is ({DESCRIBE})");
-    let label = Label { server: server.name.clone(), slot: None };
+    let label = Label { server: server.name.clone(), slot: None, log: None };
     let (process, answer) = Process::start_captured(binary.to_owned(), spec, label, LONGEST_ANSWER);
     let trouble = tokio::select! {
         biased;

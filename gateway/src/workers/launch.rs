@@ -7,7 +7,10 @@ use std::{
 
 use serde_json::{Map, Value, json};
 
-use super::address::{Places, ReservedPort};
+use super::{
+    address::{Places, ReservedPort},
+    conditions,
+};
 use crate::{
     config::{Launch, ServerConfig},
     keeper::{StartSpec, original_nofile},
@@ -34,12 +37,16 @@ pub(crate) struct GymRun {
 /// Plans a worker. `socket` is where its Unix socket would be.
 ///
 /// # Errors
-/// No free port; a path that is not UTF-8; a config without the server's block.
+/// No free port; a path that is not UTF-8; a config without the server's block; a file with variables that cannot be read;
+/// a cgroup that cannot be had.
 pub(crate) fn plan(server: &ServerConfig, id: WorkerId, socket: PathBuf) -> io::Result<Plan> {
     let mut plan = match &server.launch {
         Launch::NemoGym { .. } => plan_gym(server, GymRun { num_workers: 1, dry_run: false })?,
         Launch::Command { .. } => plan_command(server, socket)?,
     };
+    let settings = &server.settings.process;
+    plan.spec.conditions.cgroup =
+        conditions::own_cgroup(settings, &server.name, id).map_err(io::Error::other)?;
     plan.spec.env.extend(server_env(server));
     plan.spec.env.extend([
         ("GYM_WORKER_SLOT".into(), id.slot.to_string()),
@@ -100,13 +107,15 @@ pub(crate) fn plan_gym(server: &ServerConfig, run: GymRun) -> io::Result<Plan> {
         ("NEMO_GYM_CONFIG_PATH", server.name.clone()),
         ("PYTHONUNBUFFERED", "1".into()),
     ];
-    let spec = StartSpec {
+    let mut spec = StartSpec {
         argv: vec![utf8(python)?, utf8(entrypoint)?],
         directory: utf8(directory)?,
         env: own.clone().into_iter().chain(env.map(|(name, value)| (name.into(), value))).collect(),
         nofile: original_nofile(),
+        conditions: Box::default(),
         socket: None,
     };
+    conditions::apply(&server.settings.process, &mut spec)?;
     Ok(Plan { spec, places: Places { socket: None, port: Some(port) } })
 }
 
@@ -153,13 +162,16 @@ fn fill_command(server: &ServerConfig, socket: Option<&str>, port: Option<&str>)
     all.push(("GYM_SERVER_CONFIG".into(), server_config.to_string()));
     // In the environment, for a command line can be read by everyone on the machine.
     all.extend(server.settings.session_secret.clone().map(|secret| ("GYM_SESSION_SECRET".into(), secret)));
-    Ok(StartSpec {
+    let mut spec = StartSpec {
         argv: argv.iter().map(fill).collect(),
         directory: utf8(directory)?,
         env: all,
         nofile: original_nofile(),
+        conditions: Box::default(),
         socket: None,
-    })
+    };
+    conditions::apply(&server.settings.process, &mut spec)?;
+    Ok(spec)
 }
 
 fn utf8(path: &Path) -> io::Result<String> {

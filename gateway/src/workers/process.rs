@@ -9,9 +9,10 @@ use tokio::{
 
 use super::{
     capture::Capture,
+    log_file::LogFile,
     report::{OutputRing, Phase},
 };
-use crate::keeper::{Exit, Keeper, Order, Report, StartSpec, Stream};
+use crate::keeper::{Cgroup, Exit, Keeper, Order, Report, StartSpec, Stream};
 
 /// How long a keeper may take to kill and reap what is left; then it is killed itself.
 const END_LIMIT: Duration = Duration::from_secs(10);
@@ -55,6 +56,16 @@ pub(crate) struct Label {
     pub(crate) server: String,
     /// The slot; `None`: a server that is asked something.
     pub(crate) slot: Option<u16>,
+    /// Where it goes besides.
+    pub(crate) log: Option<Arc<LogFile>>,
+}
+
+impl Label {
+    fn mark(&self, what: &str) {
+        if let Some(log) = &self.log {
+            log.mark(what);
+        }
+    }
 }
 
 impl Process {
@@ -138,6 +149,7 @@ impl Process {
 
 impl ProcessDriver {
     async fn run(mut self, binary: PathBuf, spec: StartSpec, label: Label) {
+        let cgroup = spec.conditions.cgroup.clone();
         let mut keeper = match Keeper::spawn(&binary).await {
             Ok(keeper) => keeper,
             Err(error) => {
@@ -155,7 +167,7 @@ impl ProcessDriver {
         if keeper.order(&Order::Start(spec)).await.is_ok() {
             self.follow(&mut keeper, &label).await;
         }
-        self.end(keeper, &label).await;
+        self.end(keeper, cgroup, &label).await;
     }
 
     /// Until the keeper has nothing more to say.
@@ -192,11 +204,17 @@ impl ProcessDriver {
 
     fn take(&self, report: Report, label: &Label) {
         match report {
-            Report::Started { pid } => self.stage.send_modify(|stage| stage.pid = Some(pid)),
-            Report::StartFailed { error } => self.stage.send_modify(|stage| {
-                stage.failed = Some((Phase::Exec, error.clone()));
-                stage.exit.get_or_insert(Exit::Unknown(error));
-            }),
+            Report::Started { pid } => {
+                label.mark(&format!("process {pid} started"));
+                self.stage.send_modify(|stage| stage.pid = Some(pid));
+            }
+            Report::StartFailed { error } => {
+                label.mark(&error);
+                self.stage.send_modify(|stage| {
+                    stage.failed = Some((Phase::Exec, error.clone()));
+                    stage.exit.get_or_insert(Exit::Unknown(error));
+                });
+            }
             Report::Output { stream, line } => {
                 match self.capture.as_ref().filter(|_| stream == Stream::Stdout) {
                     Some(capture) => capture.push(&line),
@@ -205,16 +223,22 @@ impl ProcessDriver {
                     }
                 }
                 self.output.push(&line);
+                if let Some(log) = &label.log {
+                    log.line(&line);
+                }
             }
-            Report::Exited(exit) => self.stage.send_modify(|stage| {
-                stage.pid = None;
-                stage.exit.get_or_insert(exit);
-            }),
+            Report::Exited(exit) => {
+                label.mark(&format!("its process {exit}"));
+                self.stage.send_modify(|stage| {
+                    stage.pid = None;
+                    stage.exit.get_or_insert(exit);
+                });
+            }
             Report::Gone { .. } => {}
         }
     }
 
-    async fn end(&self, keeper: Keeper, label: &Label) {
+    async fn end(&self, keeper: Keeper, cgroup: Option<Cgroup>, label: &Label) {
         let (server, slot) = (&label.server, label.slot);
         let mut exit = Exit::Unknown("ended unseen".into());
         match keeper.end().await {
@@ -226,6 +250,11 @@ impl ProcessDriver {
                         "the worker's keeper died; the worker and what it forked were killed"
                     );
                     exit = Exit::Unknown("was killed because its keeper died".into());
+                    label.mark(&format!("its process {exit}"));
+                    // Its keeper would have.
+                    if let Some(Err(error)) = cgroup.map(|cgroup| cgroup.remove()) {
+                        tracing::warn!(server, slot, "cannot remove the worker's cgroup: {error}");
+                    }
                 }
                 if !ending.left.is_empty() {
                     tracing::error!(
@@ -237,6 +266,9 @@ impl ProcessDriver {
                 }
             }
             Err(error) => tracing::error!(server, slot, "cannot end the worker's keeper: {error}"),
+        }
+        if let Some(log) = &label.log {
+            log.flush().await;
         }
         self.stage.send_modify(|stage| {
             stage.keeper = None;

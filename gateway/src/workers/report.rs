@@ -38,6 +38,8 @@ pub struct SlotStatus {
     pub started_unix: u64,
     /// How often it came into each state.
     pub transitions: Transitions,
+    /// Processes that the kernel killed for want of memory.
+    pub oom_kills: u32,
     /// Processes in a row that did not become ready, or died before a minute of health.
     pub failures_in_a_row: u32,
     /// How the process before ended, or why it did not start.

@@ -6,7 +6,7 @@ use tokio::{sync::watch, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::{NotReplaced, shared::LaunchChange, slots::Slots};
-use crate::{config::Launch, worker_id::WorkerId};
+use crate::{config::StartedAs, worker_id::WorkerId};
 
 /// How far a rolling restart is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,7 +65,7 @@ pub(crate) struct Roll {
     slots: Arc<Slots>,
     todo: VecDeque<u16>,
     /// What the new workers are started as, if not as the old ones. It holds for all once the first is ready.
-    launch: Option<Arc<Launch>>,
+    started_as: Option<Arc<StartedAs>>,
     /// Until it does.
     changing: Option<LaunchChange>,
     status: watch::Sender<RollStatus>,
@@ -79,7 +79,7 @@ pub(crate) struct Roll {
 /// What is kept of a rolling restart.
 pub(crate) struct RollHandle {
     pub(crate) status: watch::Receiver<RollStatus>,
-    pub(crate) launch: Option<Arc<Launch>>,
+    pub(crate) started_as: Option<Arc<StartedAs>>,
     pub(crate) cancel: CancellationToken,
 }
 
@@ -89,7 +89,7 @@ impl Roll {
         todo: Vec<u16>,
         number: u64,
         reason: &str,
-        launch: Option<Arc<Launch>>,
+        started_as: Option<Arc<StartedAs>>,
     ) -> (Self, RollHandle) {
         let status = RollStatus {
             number,
@@ -100,13 +100,13 @@ impl Roll {
         };
         let (status, receiver) = watch::channel(status);
         let cancel = CancellationToken::new();
-        let handle = RollHandle { status: receiver, launch: launch.clone(), cancel: cancel.clone() };
+        let handle = RollHandle { status: receiver, started_as: started_as.clone(), cancel: cancel.clone() };
         let todo = todo.into();
         let roll = Self {
-            changing: launch.as_ref().map(|_| slots.shared.change_launch()),
+            changing: started_as.as_ref().map(|_| slots.shared.change_launch()),
             slots,
             todo,
-            launch,
+            started_as,
             status,
             cancel,
             replacing: JoinSet::new(),
@@ -149,9 +149,9 @@ impl Roll {
                     None => {
                         self.todo.pop_front();
                         self.under_way.push(slot);
-                        let (launch, reason) = (self.launch.clone(), reason.clone());
+                        let (started_as, reason) = (self.started_as.clone(), reason.clone());
                         self.replacing.spawn(async move {
-                            (slot, slots.replace_with(slot, &reason, launch, permit).await)
+                            (slot, slots.replace_with(slot, &reason, started_as, permit).await)
                         });
                     }
                 },
@@ -177,8 +177,8 @@ impl Roll {
         match result {
             Ok(worker) => {
                 let first = self.replaced.is_empty() && !self.cancel.is_cancelled();
-                if let Some(launch) = self.launch.as_ref().filter(|_| first) {
-                    self.slots.shared.adopt_launch(launch);
+                if let Some(started_as) = self.started_as.as_ref().filter(|_| first) {
+                    self.slots.shared.adopt_workers(started_as);
                     self.changing = None;
                 }
                 self.replaced.push(worker);

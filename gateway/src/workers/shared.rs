@@ -16,7 +16,7 @@ use super::{
     DrainTotals, StartFailure, WorkerEvents, WorkerSet, backoff::BackoffTimes, scaler::Scales,
     spawner::Spawner,
 };
-use crate::config::{Launch, ServerConfig};
+use crate::config::{ServerConfig, StartedAs};
 
 /// How the first starts of a server's slots went.
 #[derive(Debug, Default)]
@@ -72,15 +72,10 @@ impl Shared {
         Arc::clone(&self.setup.load().config)
     }
 
-    /// The config, with this way to start a worker.
-    pub(crate) fn config_with(&self, launch: Option<Arc<Launch>>) -> Arc<ServerConfig> {
+    /// The config, with workers that are started as this.
+    pub(crate) fn config_with(&self, started_as: Option<Arc<StartedAs>>) -> Arc<ServerConfig> {
         let config = self.config();
-        match launch {
-            Some(launch) => {
-                Arc::new(ServerConfig { launch: Launch::clone(&launch), ..ServerConfig::clone(&config) })
-            }
-            None => config,
-        }
+        started_as.map_or_else(|| config.clone(), |started_as| Arc::new(config.with_workers(&started_as)))
     }
 
     /// Goes by another config from now on, made from the one so far.
@@ -88,9 +83,9 @@ impl Shared {
         self.setup.rcu(|setup| Setup::new(Arc::new(next(&setup.config)), stop_timeout));
     }
 
-    /// Starts workers in this way from now on.
-    pub(crate) fn adopt_launch(&self, launch: &Launch) {
-        self.adopt(self.stop_timeout(), |now| ServerConfig { launch: launch.clone(), ..now.clone() });
+    /// Starts workers as this from now on.
+    pub(crate) fn adopt_workers(&self, started_as: &StartedAs) {
+        self.adopt(self.stop_timeout(), |now| now.with_workers(started_as));
     }
 
     /// Whether workers that are started now may be started in a way that is to be replaced.

@@ -7,6 +7,7 @@
 //! | *leaving* | | nothing else changes; with the last one an emptied slot is drained |
 
 mod cell;
+mod command;
 mod life;
 
 use std::{sync::Arc, time::Duration};
@@ -18,6 +19,7 @@ use tokio::{
 };
 
 pub(crate) use cell::{Cell, Place};
+pub(crate) use command::{Command, Replace};
 
 use self::life::{Ended, Life};
 use super::{
@@ -26,39 +28,7 @@ use super::{
     shared::Shared,
     surge::Permit,
 };
-use crate::{config::Launch, worker_id::WorkerId};
-
-/// What a slot is told to do.
-#[derive(Debug)]
-pub(crate) enum Command {
-    /// To have a new process in the place of what it has.
-    Replace(Replace),
-    /// To end a replacement that is under way, and keep what it has.
-    CallOff,
-    /// To let its worker drain, and stay empty.
-    Drain {
-        /// Why.
-        reason: String,
-        /// The server needs the slot no more.
-        for_good: bool,
-    },
-    /// To have a process, if it was to stay empty.
-    Fill,
-}
-
-/// An order for a new process.
-#[derive(Debug)]
-pub(crate) struct Replace {
-    pub(crate) reason: String,
-    /// Only as long as the slot goes by this generation, and none is to take over.
-    pub(crate) instead_of: Option<u32>,
-    /// What it is started as, if not as the others.
-    pub(crate) launch: Option<Arc<Launch>>,
-    /// Kept until the old process is gone.
-    pub(crate) permit: Option<Permit>,
-    /// Told when the new one is ready, or will not be.
-    pub(crate) done: oneshot::Sender<Result<WorkerId, NotReplaced>>,
-}
+use crate::worker_id::WorkerId;
 
 /// What becomes of a slot that has no process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -178,9 +148,9 @@ impl Slot {
         let id = WorkerId { slot: self.slot, generation: self.next_generation };
         self.next_generation += 1;
         let (leave, told) = watch::channel(None);
-        let (launch, reason, permit, done) = match replace {
-            Some(Replace { reason, launch, permit, done, instead_of: _ }) => {
-                (launch, reason, permit, Some(done))
+        let (started_as, reason, permit, done) = match replace {
+            Some(Replace { reason, started_as, permit, done, instead_of: _ }) => {
+                (started_as, reason, permit, Some(done))
             }
             None => (None, String::new(), None, None),
         };
@@ -188,7 +158,7 @@ impl Slot {
             shared: Arc::clone(&self.shared),
             cell: Arc::clone(&self.cell),
             id,
-            config: self.shared.config_with(launch),
+            config: self.shared.config_with(started_as),
             place,
             leave: told,
             ready: self.ready.0.clone(),

@@ -18,7 +18,7 @@ use super::{
     slot::{Cell, Command, Replace, Slot},
     surge::{Permit, Surge},
 };
-use crate::{config::Launch, worker_id::WorkerId};
+use crate::{config::StartedAs, worker_id::WorkerId};
 
 /// A server's slots. A slot that is needed no more keeps its task, for its number may be needed again, and its generations
 /// go on then.
@@ -182,14 +182,14 @@ impl Slots {
         &self,
         slot: u16,
         reason: &str,
-        launch: Option<Arc<Launch>>,
+        started_as: Option<Arc<StartedAs>>,
     ) -> Result<WorkerId, NotReplaced> {
         let permit = tokio::select! {
             biased;
             () = self.shared.stop.cancelled() => return Err(NotReplaced::Stopped),
             permit = self.permit(slot) => permit,
         };
-        self.replace_with(slot, reason, launch, permit).await
+        self.replace_with(slot, reason, started_as, permit).await
     }
 
     /// [`Slots::replace`], with the permit.
@@ -197,7 +197,7 @@ impl Slots {
         &self,
         slot: u16,
         reason: &str,
-        launch: Option<Arc<Launch>>,
+        started_as: Option<Arc<StartedAs>>,
         permit: Option<Permit>,
     ) -> Result<WorkerId, NotReplaced> {
         let (done, answer) = oneshot::channel();
@@ -208,7 +208,7 @@ impl Slots {
             };
             one.drained = false;
             let reason = reason.into();
-            one.tell(Command::Replace(Replace { reason, instead_of: None, launch, permit, done }));
+            one.tell(Command::Replace(Replace { reason, instead_of: None, started_as, permit, done }));
         }
         // Dropped unanswered with the slot's task.
         answer.await.unwrap_or(Err(NotReplaced::Stopped))
@@ -232,7 +232,7 @@ impl Slots {
                 return Err(NotReplaced::Drained);
             };
             let (reason, instead_of) = (reason.into(), Some(worker.generation));
-            one.tell(Command::Replace(Replace { reason, instead_of, launch: None, permit, done }));
+            one.tell(Command::Replace(Replace { reason, instead_of, started_as: None, permit, done }));
         }
         answer.await.unwrap_or(Err(NotReplaced::Stopped))
     }
@@ -295,7 +295,10 @@ impl Slots {
     }
 
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        self.lock().tasks.push(self.runtime.spawn(task));
+        let mut known = self.lock();
+        // Rolling restarts come and go for as long as the gateway runs.
+        known.tasks.retain(|task| !task.is_finished());
+        known.tasks.push(self.runtime.spawn(task));
     }
 
     fn lock(&self) -> MutexGuard<'_, Known> {

@@ -10,6 +10,7 @@ use super::{
     Address, Resident,
     address::Places,
     launch, listener,
+    log_file::LogFile,
     probe::{Probed, answers, is_listening, probe},
     process::{Label, Process},
     progress::Progress,
@@ -68,7 +69,14 @@ impl Spawner for KeeperSpawner {
         let plan =
             launch::plan(server, id, socket_in(&self.sockets, id)).map_err(|error| error.to_string())?;
         let command = format!("{} (in {})", plan.spec.argv.join(" "), plan.spec.directory);
-        let label = Label { server: server.name.clone(), slot: Some(id.slot) };
+        let log = match &server.settings.process.log_file {
+            Some(settings) => Some(
+                LogFile::of(settings, &server.name, id)
+                    .map_err(|error| format!("cannot start a thread for `log_file`: {error}"))?,
+            ),
+            None => None,
+        };
+        let label = Label { server: server.name.clone(), slot: Some(id.slot), log };
         let process = Process::start(self.binary.clone(), plan.spec, label);
         Ok(Launched { process, places: plan.places, command })
     }

@@ -12,10 +12,11 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    DrainTotals, ExitReport, NotReplaced, Resized, RollState, RollStatus, ScaleTotals, SlotStatus,
-    StartFailure, Worker, WorkerSet,
+    DrainTotals, ExitReport, NotReplaced, NotRolling, Resized, RollStatus, RollTotals, ScaleTotals,
+    SlotStatus, StartFailure, Worker, WorkerSet,
     limiter::Limiter,
-    roll::{Roll, RollHandle},
+    roll::Roll,
+    rolls::Rolls,
     run_dir::RunDir,
     scaler::{Scaler, Scales},
     shared::{Drains, FirstStarts, Setup, Shared},
@@ -23,7 +24,7 @@ use super::{
     spawner::{KeeperSpawner, Spawner},
 };
 use crate::{
-    config::{GatewaySettings, Launch, ServerConfig},
+    config::{GatewaySettings, ServerConfig, StartedAs},
     worker_id::WorkerId,
 };
 
@@ -65,20 +66,6 @@ impl Held {
     }
 }
 
-/// Why a rolling restart was not begun.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum NotRolling {
-    /// The server has no such slot.
-    #[error("there is no slot {0}")]
-    NoSlot(u16),
-    /// One is under way.
-    #[error(
-        "a rolling restart is under way ({}): {} of {} slots are done",
-        .0.reason, .0.replaced.len(), .0.slots.len()
-    )]
-    UnderWay(Box<RollStatus>),
-}
-
 /// A server's workers. Dropping it stops them, without waiting.
 pub struct Supervisor {
     slots: Arc<Slots>,
@@ -87,36 +74,6 @@ pub struct Supervisor {
     rolls: Mutex<Rolls>,
     /// Goes when all is stopped.
     run_dir: tokio::sync::Mutex<Option<RunDir>>,
-}
-
-/// The rolling restarts: the newest, and how the others ended.
-#[derive(Default)]
-struct Rolls {
-    newest: Option<RollHandle>,
-    begun: u64,
-    ended: RollTotals,
-}
-
-/// How many rolling restarts ended in what way.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RollTotals {
-    /// Every slot has a new worker.
-    pub done: u64,
-    /// A new worker did not start.
-    pub failed: u64,
-    /// Called off.
-    pub called_off: u64,
-}
-
-impl RollTotals {
-    fn count(&mut self, state: RollState) {
-        match state {
-            RollState::Rolling => {}
-            RollState::Done => self.done += 1,
-            RollState::Failed => self.failed += 1,
-            RollState::CalledOff => self.called_off += 1,
-        }
-    }
 }
 
 /// What a changed config comes to.
@@ -141,7 +98,7 @@ impl Supervisor {
         events: Arc<dyn WorkerEvents>,
         binary: PathBuf,
     ) -> io::Result<Self> {
-        let run_dir = RunDir::create()?;
+        let run_dir = RunDir::create(server.settings.process.user.as_ref())?;
         let spawner = KeeperSpawner { binary, sockets: run_dir.path().to_owned() };
         let mut supervisor = Self::with_spawner(&server, gateway, workers, events, Box::new(spawner));
         *supervisor.run_dir.get_mut() = Some(run_dir);
@@ -206,6 +163,11 @@ impl Supervisor {
         self.slots.shared.scales.totals()
     }
 
+    /// Whether one of its workers has ever been ready.
+    pub fn has_started(&self) -> bool {
+        self.slots.shared.first_starts.borrow().one_is_ready
+    }
+
     /// Waits until one worker is ready.
     ///
     /// # Errors
@@ -266,17 +228,12 @@ impl Supervisor {
 
     /// The newest rolling restart.
     pub fn roll(&self) -> Option<RollStatus> {
-        self.rolls().newest.as_ref().map(|roll| roll.status.borrow().clone())
+        self.rolls().newest()
     }
 
     /// How rolling restarts have ended.
     pub fn rolls_ended(&self) -> RollTotals {
-        let rolls = self.rolls();
-        let mut totals = rolls.ended;
-        if let Some(newest) = &rolls.newest {
-            totals.count(newest.status.borrow().state);
-        }
-        totals
+        self.rolls().ended()
     }
 
     /// Goes by this config from now on. Settings hold at once, more or fewer workers are started or drain; where workers
@@ -286,18 +243,18 @@ impl Supervisor {
         &self,
         config: &ServerConfig,
         gateway: &GatewaySettings,
-        is_another: impl Fn(&ServerConfig, &Launch) -> bool,
+        is_another: impl Fn(&ServerConfig, &StartedAs) -> bool,
         reason: &str,
     ) -> Reconfigured {
         let shared = &self.slots.shared;
         let mut rolls = self.rolls();
         let now = self.config();
-        let rolling_to = rolls.under_way().and(rolls.newest.as_ref()).and_then(|roll| roll.launch.clone());
-        let differs = is_another(config, &now.launch);
+        let rolling_to = rolls.leads_to();
+        let differs = is_another(config, &now.started_as());
         shared.adopt(gateway.worker_stop_timeout, |now| {
             // What differs and would be nothing to the workers is taken over.
-            let launch = if is_another(config, &now.launch) { &now.launch } else { &config.launch };
-            ServerConfig { launch: launch.clone(), ..config.clone() }
+            let started_as = now.started_as();
+            if is_another(config, &started_as) { config.with_workers(&started_as) } else { config.clone() }
         });
         shared.workers.set_limits(&config.settings.limits);
         self.slots.look_at_surge();
@@ -308,7 +265,7 @@ impl Supervisor {
         } else {
             Resized::default()
         };
-        let rolls_there = rolling_to.as_ref().is_some_and(|launch| !is_another(config, launch));
+        let rolls_there = rolling_to.as_ref().is_some_and(|started_as| !is_another(config, started_as));
         if rolling_to.is_some() && !rolls_there {
             rolls.call_off();
         }
@@ -317,7 +274,7 @@ impl Supervisor {
             // One that is under way starts workers in the old way.
             rolls.call_off();
             let todo = self.slots.filled();
-            self.begin(&mut rolls, todo, reason, Some(Arc::new(config.launch.clone())));
+            self.begin(&mut rolls, todo, reason, Some(Arc::new(config.started_as())));
         }
         Reconfigured { resized, rolls: begins }
     }
@@ -327,16 +284,12 @@ impl Supervisor {
         rolls: &mut Rolls,
         todo: Vec<u16>,
         reason: &str,
-        launch: Option<Arc<Launch>>,
+        started_as: Option<Arc<StartedAs>>,
     ) -> RollStatus {
-        rolls.begun += 1;
-        let (roll, handle) = Roll::new(Arc::clone(&self.slots), todo, rolls.begun, reason, launch);
+        let number = rolls.next_number();
+        let (roll, handle) = Roll::new(Arc::clone(&self.slots), todo, number, reason, started_as);
         let status = handle.status.borrow().clone();
-        if let Some(before) = rolls.newest.replace(handle) {
-            let ended = before.status.borrow().state;
-            // One that was called off a moment ago may not have noticed.
-            rolls.ended.count(if ended == RollState::Rolling { RollState::CalledOff } else { ended });
-        }
+        rolls.begin(handle);
         self.slots.spawn(roll.run());
         status
     }
@@ -364,19 +317,6 @@ impl Supervisor {
 
     fn rolls(&self) -> MutexGuard<'_, Rolls> {
         self.rolls.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Rolls {
-    fn under_way(&self) -> Option<RollStatus> {
-        let status = self.newest.as_ref()?.status.borrow().clone();
-        (status.state == RollState::Rolling).then_some(status)
-    }
-
-    fn call_off(&self) {
-        if let Some(newest) = &self.newest {
-            newest.cancel.cancel();
-        }
     }
 }
 

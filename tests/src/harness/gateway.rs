@@ -36,6 +36,15 @@ impl Gateway {
 
     /// As [`Gateway::launch`], of another copy of the binary.
     pub fn launch_copy(program: &Path, args: impl FnOnce(&Path) -> Vec<String>) -> Self {
+        Self::launch_as(program, |_, _| {}, args)
+    }
+
+    /// As [`Gateway::launch_copy`]; `set_up` may change how the process is started, and is told the test's own folder.
+    pub fn launch_as(
+        program: &Path,
+        set_up: impl FnOnce(&mut Command, &Path),
+        args: impl FnOnce(&Path) -> Vec<String>,
+    ) -> Self {
         // Short: a Unix socket's path holds 107 bytes.
         let directory = tempfile::Builder::new().prefix("gg").tempdir().expect("a folder");
         let workers = Workers::listen(directory.path());
@@ -43,16 +52,17 @@ impl Gateway {
         if !args.iter().any(|arg| arg == "--log-format") {
             args.splice(1..1, ["--log-format".to_owned(), "json".to_owned()]);
         }
-        let mut child = Command::new(program)
+        let mut command = Command::new(program);
+        command
             .args(args)
             .current_dir(directory.path())
             // Its sockets go with the folder, whatever becomes of it.
             .env("XDG_RUNTIME_DIR", directory.path())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("start the gateway");
+            .stderr(Stdio::piped());
+        set_up(&mut command, directory.path());
+        let mut child = command.spawn().expect("start the gateway");
         let log = Log::of(child.stderr.take().expect("piped"));
         let output = Log::of(child.stdout.take().expect("piped"));
         let pid = child.id();

@@ -8,6 +8,9 @@ use serde_json::{Value, json};
 /// How many workers it has.
 const WORKERS: usize = 4;
 
+/// The YAML's name, in a folder of the test's own.
+const FILE: &str = "gym.yaml";
+
 /// How long four Python workers may take to start on a busy machine, the dry run before them included.
 const START: Duration = Duration::from_secs(180);
 
@@ -15,6 +18,8 @@ const START: Duration = Duration::from_secs(180);
 #[derive(Debug)]
 pub(crate) struct Front {
     gateway: Gateway,
+    implementation: String,
+    config: Value,
     /// In the environment of every worker, and so of all that a worker forks.
     mark: String,
 }
@@ -38,15 +43,15 @@ impl Front {
     }
 
     async fn launch(implementation: &str, settings: Value, own: Value) -> Self {
-        let mut mark = String::new();
+        let (mut mark, mut written) = (String::new(), Value::Null);
         let gateway = Gateway::launch(|folder| {
             mark = format!("marked {}", folder.display());
-            let file = folder.join("gym.yaml");
-            let config = config(implementation, [&settings, &own], &mark);
-            std::fs::write(&file, config.to_string()).expect("write the config");
+            let file = folder.join(FILE);
+            written = config(implementation, [&settings, &own], &mark);
+            std::fs::write(&file, written.to_string()).expect("write the config");
             vec!["serve".into(), file.display().to_string()]
         });
-        let front = Self { gateway, mark };
+        let front = Self { gateway, implementation: implementation.into(), config: written, mark };
         front.gateway.front_listens().await;
         let ready = async {
             // The slots are filled only after the dry run.
@@ -61,6 +66,16 @@ impl Front {
             );
         }
         front
+    }
+
+    /// Sets another number of workers in the YAML, and has the gateway read it.
+    pub(crate) async fn reload(&self, num_workers: u16) {
+        let mut config = self.config.clone();
+        config[SERVER]["resources_servers"][&self.implementation]["num_workers"] = json!(num_workers);
+        let file = self.gateway.directory().join(FILE);
+        std::fs::write(file, config.to_string()).expect("write the config");
+        let output = self.gateway.command(&["reload"]).await;
+        assert!(output.status.success(), "{output:?}");
     }
 
     /// The process and its addresses.

@@ -6,6 +6,7 @@
 
 #![allow(clippy::expect_used, reason = "tests: a broken assumption is to fail the test where it stands")]
 
+mod changes;
 mod front;
 mod kill;
 mod peers;

@@ -10,6 +10,7 @@ use std::{
 use tokio::{sync::watch, time::Instant};
 
 use crate::{
+    keeper::Exit,
     worker_id::WorkerId,
     workers::{
         Address, DrainStatus, ExitReport, Failed, LastFailure, OtherStatus, Replacements, SlotState,
@@ -36,6 +37,7 @@ struct Inner {
     /// Processes started.
     started: u32,
     transitions: Transitions,
+    oom_kills: u32,
     failures_in_a_row: u32,
     last_exit: Option<String>,
     last_failure: Option<LastFailure>,
@@ -73,6 +75,7 @@ impl Cell {
             shown: 0,
             started: 0,
             transitions: Transitions::default(),
+            oom_kills: 0,
             failures_in_a_row: 0,
             last_exit: None,
             last_failure: None,
@@ -96,6 +99,7 @@ impl Cell {
             restarts: inner.started.saturating_sub(1),
             started_unix: shown.map_or(0, |one| one.started_unix),
             transitions: inner.transitions,
+            oom_kills: inner.oom_kills,
             failures_in_a_row: inner.failures_in_a_row,
             last_exit: inner.last_exit.clone(),
             last_failure: inner.last_failure.clone(),
@@ -175,6 +179,7 @@ impl Cell {
     pub(super) fn ended(&self, id: WorkerId, report: &ExitReport) {
         let to = if report.asked_for { SlotState::Exited } else { SlotState::Died };
         self.change(id, to, &report.to_string(), None, |inner| {
+            inner.count_oom(Some(&report.exit));
             inner.last_exit = Some(format!("{id} {report}"));
             if !report.asked_for {
                 let advice = report.hung.map_or_else(|| advice::for_death(&report.exit), |_| advice::HUNG);
@@ -187,6 +192,7 @@ impl Cell {
     /// A process did not become ready.
     pub(super) fn failed_start(&self, failure: &StartFailure) {
         self.change(failure.worker, SlotState::Died, &failure.seen, Some(failure), |inner| {
+            inner.count_oom(failure.exit.as_ref());
             inner.last_exit = Some(format!("{} did not start: {}", failure.worker, failure.seen));
             inner.failed(Failed::Start(Box::new(failure.clone())));
             inner.buried(failure.worker);
@@ -289,6 +295,10 @@ impl Cell {
 }
 
 impl Inner {
+    fn count_oom(&mut self, exit: Option<&Exit>) {
+        self.oom_kills += u32::from(matches!(exit, Some(Exit::OutOfMemory { .. })));
+    }
+
     fn with(&mut self, id: WorkerId, change: impl FnOnce(&mut One)) {
         if let Some(one) = self.ones.iter_mut().find(|one| one.generation == id.generation) {
             change(one);

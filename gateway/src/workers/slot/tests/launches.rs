@@ -1,7 +1,10 @@
 //! A changed config: more or fewer workers, workers that are started in another way.
 
 use super::*;
-use crate::workers::{Reconfigured, Resized, RollState};
+use crate::{
+    config::StartedAs,
+    workers::{Reconfigured, Resized, RollState},
+};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -15,7 +18,7 @@ fn config(num_workers: u16, program: &str) -> ServerConfig {
 
 impl Play {
     fn reconfigure(&self, config: &ServerConfig) -> Reconfigured {
-        let is_another = |new: &ServerConfig, launch: &Launch| new.launch != *launch;
+        let is_another = |new: &ServerConfig, than: &StartedAs| new.started_as() != *than;
         self.supervisor.reconfigure(config, &testing::gateway(), is_another, "the config has changed")
     }
 }

@@ -1,7 +1,10 @@
 //! As many workers as needed.
 
 use super::*;
-use crate::{config::ElasticSettings, workers::ScaleTotals};
+use crate::{
+    config::{ElasticSettings, StartedAs},
+    workers::ScaleTotals,
+};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -127,7 +130,7 @@ async fn it_waits_while_a_roll_brings_in_another_command() {
     let mut config = ServerConfig::clone(&stage.supervisor.config());
     let Launch::Command { argv, .. } = &mut config.launch else { panic!("no command") };
     *argv = vec!["new".into()];
-    let differs = |config: &ServerConfig, launch: &Launch| config.launch != *launch;
+    let differs = |config: &ServerConfig, old: &StartedAs| config.started_as() != *old;
     stage.supervisor.reconfigure(&config, &testing::gateway(), differs, "new code");
     stage.hold(0, 1, 10);
     stage.hold(1, 1, 10);
