@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails where it stands")]
 
 use gym_gateway_tests::{
-    harness::{Gateway, Setup, admin, processes},
+    harness::{Gateway, Setup, admin, poll, processes},
     stub::LAST_WORDS,
 };
 use nix::sys::signal::Signal;
@@ -82,17 +82,14 @@ async fn lifetimes_end_and_sessions_go_on() {
     let gateway = setup().set("max_lifetime_seconds", 2).start().await;
     let sessions = gateway.seed_two().await;
     // One at a time (max_surge), so the second waits for the first one's session.
-    let (first, other) = loop {
-        let status = admin::workers(&admin::status(&gateway).await);
-        if let Some(replaced) = status.iter().find(|worker| worker["generation"] == 2) {
-            let slot = replaced["slot"].as_u64().unwrap();
-            let is_first = |(_, of): &&(String, u16)| u64::from(*of) == slot;
-            break (
-                sessions.iter().find(is_first).unwrap(),
-                sessions.iter().find(|one| !is_first(one)).unwrap(),
-            );
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    let slot = poll("one of them replaced", async || {
+        let workers = admin::workers(&admin::status(&gateway).await);
+        workers.iter().find(|worker| worker["generation"] == 2)?["slot"].as_u64()
+    })
+    .await;
+    let (first, other) = match sessions {
+        [one, two] if u64::from(one.1) == slot => (one, two),
+        [one, two] => (two, one),
     };
     close(&gateway, &first.0).await;
     admin::slot_until(&gateway, other.1, "the next", |worker| worker["generation"] == 2).await;
@@ -200,7 +197,7 @@ async fn a_worker_that_finishes_requests_or_answers_probes_does_not_hang() {
     gateway.seed("s").await;
     let long = gateway.post("/increment").session("s").fault("gate=go").tag("long").spawn();
     gateway.workers.tagged("waiting", "long").await;
-    // Longer than the limit: the event loop answers probes meanwhile.
+    // Three times the limit passes: the event loop answers probes meanwhile.
     tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
     gateway.workers.open("go").await;
     long.await.unwrap().assert(200);

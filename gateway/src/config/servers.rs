@@ -106,16 +106,16 @@ fn finish(
         );
     }
     let (listen, num_workers) = front?;
+    let (most, key) = match settings.elastic.max_workers {
+        Some(most) => (most, "max_workers"),
+        None => (num_workers, "num_workers"),
+    };
     if let Some(reason) =
         settings.multiple_workers_unsupported_reason.as_deref().filter(|reason| !reason.is_empty())
-        && settings.elastic.max_workers.unwrap_or(num_workers) > 1
+        && most > 1
     {
-        let key = format!("{}.num_workers", block.path().join("."));
-        context.problems.at(
-            block.entry.at,
-            &key,
-            format!("{num_workers} workers, but this server must have one: {reason}. Set num_workers: 1"),
-        );
+        let what = format!("{most} workers, but this server must have one: {reason}. Set {key}: 1");
+        context.problems.at(block.entry.at, &format!("{}.{key}", block.path().join(".")), what);
     }
     if let Some((key, why)) = elastic::complaint(num_workers, &settings) {
         let key = format!("{}.{key}", block.path().join("."));

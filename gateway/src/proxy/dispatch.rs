@@ -85,9 +85,9 @@ impl<'a> Dispatcher<'a> {
         if !settlement.withdraw() {
             forward::has_exited(&worker).await;
         }
-        let mut changes = None;
+        let (mut changes, mut room) = (None, None);
         loop {
-            match self.dispatch(&named, None)? {
+            match self.dispatch(&named, room.take())? {
                 Found::Worker(settlement) if self.excluded.contains(&settlement.worker().id) => {
                     tracing::warn!(server = name, slot = worker.id.slot, %error, "an owner cannot be reached");
                     settlement.withdraw();
@@ -96,8 +96,9 @@ impl<'a> Dispatcher<'a> {
                 }
                 Found::Worker(settlement) => return Ok((named, settlement)),
                 Found::Nobody => self.pause(&mut changes).await?,
+                Found::Full(Some(worker)) => room = self.queue(Some(&worker)).await?,
                 // Those who have room may be the ones that cannot be reached: there is nothing to wait for.
-                Found::Full(worker) => return Err(self.full(worker.as_ref(), None)),
+                Found::Full(None) => return Err(self.full(None, None)),
             }
         }
     }

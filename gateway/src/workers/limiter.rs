@@ -31,8 +31,9 @@ pub(crate) struct Limiter {
     /// Workers that are being replaced.
     under_way: HashSet<WorkerId>,
     replacing: JoinSet<Replacement>,
-    /// By slot: how often in a row the new worker did not start, and when the next is tried.
-    failed: HashMap<u16, (Backoff, Instant)>,
+    /// By slot: how often in a row the new worker did not start, or was over a limit itself within a minute; and when the
+    /// next is tried.
+    waits: HashMap<u16, (Backoff, Instant)>,
     /// The memory could not be read, and that was said.
     is_blind: bool,
 }
@@ -40,6 +41,8 @@ pub(crate) struct Limiter {
 /// A replacement that is over.
 struct Replacement {
     worker: WorkerId,
+    /// For how long it was ready when it was over its limit.
+    age: Duration,
     cause: Cause,
     result: Result<WorkerId, NotReplaced>,
 }
@@ -51,7 +54,7 @@ impl Limiter {
             gauges: HashMap::new(),
             under_way: HashSet::new(),
             replacing: JoinSet::new(),
-            failed: HashMap::new(),
+            waits: HashMap::new(),
             is_blind: false,
         }
     }
@@ -97,7 +100,7 @@ impl Limiter {
         let over = gauge.look(limits, used);
         self.slots.over_limit(id, over.as_ref().map(|(_, why)| why.as_str()));
         let Some((cause, why)) = over else { return };
-        let is_early = self.failed.get(&id.slot).is_some_and(|(_, next)| Instant::now() < *next);
+        let is_early = self.waits.get(&id.slot).is_some_and(|(_, next)| Instant::now() < *next);
         if is_early || !self.under_way.insert(id) {
             return;
         }
@@ -109,36 +112,38 @@ impl Limiter {
             cause = cause.as_str(),
             "worker {id} is over a limit, and is replaced: {why}"
         );
-        let slots = Arc::clone(&self.slots);
+        let (slots, age) = (Arc::clone(&self.slots), used.age);
         self.replacing.spawn(async move {
             let result = slots.replace_worker(id, &why).await;
-            Replacement { worker: id, cause, result }
+            Replacement { worker: id, age, cause, result }
         });
     }
 
-    fn replaced(&mut self, Replacement { worker, cause, result }: Replacement) {
+    fn replaced(&mut self, Replacement { worker, age, cause, result }: Replacement) {
         self.under_way.remove(&worker);
+        let (WorkerId { slot, generation }, cause_word) = (worker, cause.as_str());
         match result {
             Ok(_) => {
-                self.failed.remove(&worker.slot);
-                self.slots.count_replacement(worker.slot, cause);
-            }
-            Err(NotReplaced::Failed(failure)) => {
-                let now = Instant::now();
-                let times = self.slots.shared.setup.load().times.backoff;
-                let (backoff, next) =
-                    self.failed.entry(worker.slot).or_insert_with(|| (Backoff::new(times), now));
-                backoff.set_times(times);
-                let wait = match backoff.next(None) {
-                    Next::Now => Duration::ZERO,
-                    Next::Wait(wait) | Next::GiveUp(wait) => wait,
-                };
-                *next = now + wait;
+                self.slots.count_replacement(slot, cause);
+                let Some(wait) = self.wait(slot, Some(age)) else { return };
                 tracing::warn!(
                     server = self.slots.shared.server,
-                    slot = worker.slot,
-                    generation = worker.generation,
-                    cause = cause.as_str(),
+                    slot,
+                    generation,
+                    cause = cause_word,
+                    "worker {worker} was over a limit {:.1} s after it was ready: is the limit too low? The next one may \
+                     stay {:.1} s at least",
+                    age.as_secs_f64(),
+                    wait.as_secs_f64()
+                );
+            }
+            Err(NotReplaced::Failed(failure)) => {
+                let wait = self.wait(slot, None).unwrap_or_default();
+                tracing::warn!(
+                    server = self.slots.shared.server,
+                    slot,
+                    generation,
+                    cause = cause_word,
                     "worker {worker} is over a limit and serves on: the one that was to take over did not start; \
                      the next is tried in {:.1} s: {failure}",
                     wait.as_secs_f64()
@@ -148,6 +153,24 @@ impl Limiter {
             Err(
                 NotReplaced::CalledOff | NotReplaced::Drained | NotReplaced::Stopped | NotReplaced::NoSlot(_),
             ) => {}
+        }
+    }
+
+    /// Lets a slot be for a while after one that was over a limit at that age (`None`: after one that did not start), as
+    /// after a worker's death: a limit that is too low is not to start one after another. How long; `None`: not at all.
+    fn wait(&mut self, slot: u16, age: Option<Duration>) -> Option<Duration> {
+        let (now, times) = (Instant::now(), self.slots.shared.setup.load().times.backoff);
+        let (backoff, next) = self.waits.entry(slot).or_insert_with(|| (Backoff::new(times), now));
+        backoff.set_times(times);
+        match backoff.next(age) {
+            Next::Now => {
+                self.waits.remove(&slot);
+                None
+            }
+            Next::Wait(wait) | Next::GiveUp(wait) => {
+                *next = now + wait;
+                Some(wait)
+            }
         }
     }
 

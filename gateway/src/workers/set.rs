@@ -133,6 +133,10 @@ impl Worker {
     /// Counts one in, up to the limit.
     fn take_room(&self) -> bool {
         let most = self.room.max_in_flight();
+        if most == usize::MAX {
+            self.in_flight.fetch_add(1, Ordering::SeqCst);
+            return true;
+        }
         let more = |now: usize| (now < most).then_some(now + 1);
         self.in_flight.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more).is_ok()
     }

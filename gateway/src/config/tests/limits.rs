@@ -88,5 +88,8 @@ fn a_server_that_must_have_one_worker_cannot_grow() {
     let settings =
         "max_workers: 3, target_sessions_per_worker: 9, multiple_workers_unsupported_reason: one board";
     let errors = Folder::new().errors(&[&text(1, settings)]);
-    assert!(errors[0].contains("one board"), "{errors:?}");
+    assert!(
+        errors[0].contains("3 workers, but this server must have one: one board. Set max_workers: 1"),
+        "{errors:?}"
+    );
 }

@@ -153,6 +153,24 @@ async fn one_whose_successor_does_not_start_serves_on_and_is_tried_again_later()
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_limit_that_is_too_low_does_not_start_one_after_another() {
+    let mut stage = limited(1, WorkerLimits { max_memory_bytes: Some(1), ..WorkerLimits::default() });
+    let mut old = stage.all_ready(1).await.remove(0);
+    *stage.surroundings.resident.lock().unwrap() = Resident::of([(7, 6, 600)]);
+    let began = Instant::now();
+    for generation in 2..=20 {
+        let mut new = stage.start(0, generation).await;
+        new.becomes_ready();
+        old.is_asked_to_end().await;
+        old = new;
+    }
+    // Ten waits up to a minute, half of each at least, and then five minutes each.
+    assert!(began.elapsed() > 30 * 60 * SECOND, "{:?}", began.elapsed());
+    assert_eq!(stage.replacements(0, "max_memory"), 19);
+    assert_eq!(stage.serving(), [id(0, 20)]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_worker_that_was_replaced_or_drained_meanwhile_is_let_be() {
     let mut stage = limited(3, WorkerLimits { max_requests: Some(1), ..WorkerLimits::default() });
     let mut old = stage.all_ready(3).await;
