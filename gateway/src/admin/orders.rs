@@ -64,13 +64,15 @@ pub fn drain(mut waiting: Waiting<'_>, server: &str, slot: u16) -> Result<String
         let Some(worker) = worker else { return Ok(format!("{server}/{slot} is gone")) };
         match worker.state {
             WorkerState::Drained | WorkerState::Stopped => return Ok(format!("{server}/{slot} is empty")),
+            WorkerState::Draining => waiting.tell_once(&mut last, left(server, &worker)),
             // It was heard a moment ago, and the slot may not have come to it.
-            _ if worker.drain.is_none() && last.is_empty() && looks < PATIENT_LOOKS => {}
-            _ if worker.drain.is_none() => {
+            WorkerState::Ready | WorkerState::Starting if last.is_empty() && looks < PATIENT_LOOKS => {}
+            WorkerState::Ready | WorkerState::Starting => {
                 let what = format!("{server}/{slot} has a worker again, generation {}", worker.generation);
                 return Err(ClientError::Failed(what));
             }
-            _ => waiting.tell_once(&mut last, left(server, &worker)),
+            // Its process has ended, and what it left behind is cleared away.
+            _ => {}
         }
         sleep(LOOK_EVERY);
     }
