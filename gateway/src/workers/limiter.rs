@@ -41,7 +41,7 @@ pub(crate) struct Limiter {
 /// A replacement that is over.
 struct Replacement {
     worker: WorkerId,
-    /// For how long it was ready when it was over its limit.
+    /// For how long it was ready when it was first over a limit.
     age: Duration,
     cause: Cause,
     result: Result<WorkerId, NotReplaced>,
@@ -98,6 +98,7 @@ impl Limiter {
     fn judge(&mut self, id: WorkerId, limits: &WorkerLimits, used: &Used) {
         let gauge = self.gauges.entry(id).or_insert_with(|| Gauge::new(fastrand::f64()));
         let over = gauge.look(limits, used);
+        let age = gauge.over_at().unwrap_or(used.age);
         self.slots.over_limit(id, over.as_ref().map(|(_, why)| why.as_str()));
         let Some((cause, why)) = over else { return };
         let is_early = self.waits.get(&id.slot).is_some_and(|(_, next)| Instant::now() < *next);
@@ -112,7 +113,7 @@ impl Limiter {
             cause = cause.as_str(),
             "worker {id} is over a limit, and is replaced: {why}"
         );
-        let (slots, age) = (Arc::clone(&self.slots), used.age);
+        let slots = Arc::clone(&self.slots);
         self.replacing.spawn(async move {
             let result = slots.replace_worker(id, &why).await;
             Replacement { worker: id, age, cause, result }

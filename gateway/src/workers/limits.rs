@@ -71,16 +71,30 @@ pub(crate) struct Gauge {
     lifetime: f64,
     /// Looks in a row that saw it above its memory.
     over_memory: u32,
+    /// How old it was when it was first over a limit.
+    over_at: Option<Duration>,
 }
 
 impl Gauge {
     /// `random` is from 0 to 1.
     pub(crate) fn new(random: f64) -> Self {
-        Self { lifetime: 1.0 - LIFETIME_JITTER * random, over_memory: 0 }
+        Self { lifetime: 1.0 - LIFETIME_JITTER * random, over_memory: 0, over_at: None }
+    }
+
+    /// How old the worker was when it was first over a limit.
+    pub(crate) fn over_at(&self) -> Option<Duration> {
+        self.over_at
     }
 
     /// Looks at what a worker has used: the limit that it is over, in words.
     pub(crate) fn look(&mut self, limits: &WorkerLimits, used: &Used) -> Option<(Cause, String)> {
+        let over = self.over(limits, used);
+        // One that is under it again, by a reload maybe, begins anew.
+        self.over_at = over.as_ref().map(|_| self.over_at.unwrap_or(used.age));
+        over
+    }
+
+    fn over(&mut self, limits: &WorkerLimits, used: &Used) -> Option<(Cause, String)> {
         let Used { requests, sessions, age, memory } = *used;
         if let Some(limit) = limits.max_requests.filter(|limit| requests >= *limit) {
             return Some((
