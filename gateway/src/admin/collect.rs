@@ -1,5 +1,7 @@
 //! The metrics that are read from the snapshot at the moment of the scrape.
 
+use std::collections::BTreeMap;
+
 use prometheus::{
     Registry, TextEncoder,
     proto::{Counter, Gauge, LabelPair, Metric, MetricFamily, MetricType},
@@ -45,17 +47,23 @@ fn read(snapshot: &dyn Snapshot) -> Vec<MetricFamily> {
         family(metrics::DRAINING, of_servers(ServerSnapshot::draining)),
         family(metrics::DRAINS_CUT, of_servers(|server| server.drains_cut)),
         family(metrics::LOST_TO_DRAINS, of_servers(|server| server.sessions_lost_to_drains)),
-        family(metrics::ROLLS, rolls(&servers)),
+        family(metrics::ROLLS, of_words(&servers, |server| &server.rolls_ended)),
+        family(metrics::SCALED, of_words(&servers, |server| &server.scaled)),
         family(
             metrics::IN_FLIGHT,
             of_workers(&servers, |worker| worker.sum(worker.in_flight, |other| other.in_flight)),
+        ),
+        family(
+            metrics::QUEUED,
+            of_workers(&servers, |worker| worker.sum(worker.queued, |other| other.queued)),
         ),
         family(metrics::UP, of_workers(&servers, |worker| u64::from(worker.state == WorkerState::Ready))),
         family(metrics::GENERATION, of_workers(&servers, |worker| u64::from(worker.generation))),
         family(metrics::RESTARTS, of_workers(&servers, |worker| worker.restarts)),
         family(metrics::OOM_KILLS, of_workers(&servers, |worker| worker.oom_kills)),
         family(metrics::STARTED, of_workers(&servers, |worker| worker.started_unix)),
-        family(metrics::TRANSITIONS, transitions(&servers)),
+        family(metrics::TRANSITIONS, by_word(&servers, |worker| &worker.transitions)),
+        family(metrics::REPLACEMENTS, by_word(&servers, |worker| &worker.replacements)),
         family(metrics::MEMORY, memory(&servers)),
         family(metrics::SESSIONS, sessions(&servers)),
     ]
@@ -69,22 +77,25 @@ fn of_workers(servers: &[ServerSnapshot], value: fn(&super::WorkerSnapshot) -> u
     servers.iter().flat_map(of).collect()
 }
 
-fn transitions(servers: &[ServerSnapshot]) -> Samples {
+fn by_word(
+    servers: &[ServerSnapshot],
+    counts: fn(&super::WorkerSnapshot) -> &BTreeMap<String, u64>,
+) -> Samples {
     let mut samples = Samples::new();
     for server in servers {
         for worker in &server.workers {
-            samples.extend(worker.transitions.iter().map(|(to, count)| {
-                (vec![server.name.clone(), worker.slot.to_string(), to.clone()], *count as f64)
+            samples.extend(counts(worker).iter().map(|(word, count)| {
+                (vec![server.name.clone(), worker.slot.to_string(), word.clone()], *count as f64)
             }));
         }
     }
     samples
 }
 
-fn rolls(servers: &[ServerSnapshot]) -> Samples {
+fn of_words(servers: &[ServerSnapshot], counts: fn(&ServerSnapshot) -> &BTreeMap<String, u64>) -> Samples {
     let of = |server: &ServerSnapshot| -> Samples {
-        let labels = |result: &String| vec![server.name.clone(), result.clone()];
-        server.rolls_ended.iter().map(|(result, count)| (labels(result), *count as f64)).collect()
+        let labels = |word: &String| vec![server.name.clone(), word.clone()];
+        counts(server).iter().map(|(word, count)| (labels(word), *count as f64)).collect()
     };
     servers.iter().flat_map(of).collect()
 }

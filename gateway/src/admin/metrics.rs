@@ -57,8 +57,9 @@ mod docs {
     pub(crate) const BUILD_INFO: MetricDoc = doc("gym_gateway_build_info", Gauge, &["version"], "The gateway's version; always 1.");
     pub(crate) const BUFFERED: MetricDoc = doc("gym_gateway_buffered_bytes", Gauge, &[], "Bytes of request bodies, and of parts of WebSocket frames, held in memory.");
     pub(crate) const CONNECTIONS: MetricDoc = doc("gym_gateway_client_connections", Gauge, SERVER, "Connections of clients.");
-    pub(crate) const WAITING: MetricDoc = doc("gym_gateway_requests_waiting", Gauge, SERVER, "Requests that wait for a ready worker.");
+    pub(crate) const WAITING: MetricDoc = doc("gym_gateway_requests_waiting", Gauge, SERVER, "Requests that wait for a ready worker, or for room at one.");
     pub(crate) const IN_FLIGHT: MetricDoc = doc("gym_gateway_requests_in_flight", Gauge, SLOT, "Requests that the slot's workers have and that are not done.");
+    pub(crate) const QUEUED: MetricDoc = doc("gym_gateway_requests_queued", Gauge, SLOT, "Requests that wait for room at the slot's workers, which own their sessions.");
     pub(crate) const REQUESTS: MetricDoc = doc("gym_gateway_requests_total", Counter, &["server", "slot", "route", "status"], "Requests answered, by route class and status code; the slot is empty if no worker had it, the status 499 if the client left before the reply.");
     pub(crate) const DURATION: MetricDoc = doc("gym_gateway_request_duration_seconds", Buckets, &["server", "route"], "From a request's head to its reply's last byte.");
     pub(crate) const REFUSALS: MetricDoc = doc("gym_gateway_refusals_total", Counter, &["server", "code"], "Replies of the gateway's own, by the code in their body.");
@@ -69,13 +70,15 @@ mod docs {
     pub(crate) const DRAINS_CUT: MetricDoc = doc("gym_gateway_drains_cut_total", Counter, SERVER, "Drains that took drain_timeout_seconds, with something left.");
     pub(crate) const LOST_TO_DRAINS: MetricDoc = doc("gym_gateway_sessions_lost_to_drains_total", Counter, SERVER, "Of the lost sessions, those that were left at the end of a drain's time.");
     pub(crate) const ROLLS: MetricDoc = doc("gym_gateway_rolling_restarts_total", Counter, &["server", "result"], "Rolling restarts that are over: done, failed (a new worker did not start, or died soon), called_off.");
+    pub(crate) const SCALED: MetricDoc = doc("gym_gateway_workers_scaled_total", Counter, &["server", "direction"], "Workers that were started (grown) or let drain (shrunk) between min_workers and max_workers.");
     pub(crate) const RELOADS: MetricDoc = doc("gym_gateway_reloads_total", Counter, &["result"], "Reloads of the config: applied, failed (in part), refused (nothing changed).");
     pub(crate) const UP: MetricDoc = doc("gym_gateway_worker_up", Gauge, SLOT, "1 while the slot's worker is ready, else 0.");
     pub(crate) const GENERATION: MetricDoc = doc("gym_gateway_worker_generation", Gauge, SLOT, "Which of the slot's processes it goes by, counted from 1.");
     pub(crate) const RESTARTS: MetricDoc = doc("gym_gateway_worker_restarts_total", Counter, SLOT, "Processes started after the slot's first one.");
     pub(crate) const OOM_KILLS: MetricDoc = doc("gym_gateway_worker_oom_kills_total", Counter, SLOT, "Processes of the slot that the kernel killed because the memory of their cgroup (`cgroup.memory_max`) had run out.");
     pub(crate) const TRANSITIONS: MetricDoc = doc("gym_gateway_worker_transitions_total", Counter, &["server", "slot", "to"], "How often the slot came into a state: starting, ready, draining, exited (asked to), died (unasked, or not ready in time), backoff, failed, stopped, drained.");
-    pub(crate) const MEMORY: MetricDoc = doc("gym_gateway_worker_resident_memory_bytes", Gauge, SLOT, "Resident memory of the process groups of the slot's workers, while they run.");
+    pub(crate) const REPLACEMENTS: MetricDoc = doc("gym_gateway_worker_replacements_total", Counter, &["server", "slot", "reason"], "Workers that were replaced for a limit: max_requests, max_sessions, max_lifetime, max_memory, hang.");
+    pub(crate) const MEMORY: MetricDoc = doc("gym_gateway_worker_resident_memory_bytes", Gauge, SLOT, "Resident memory of the process trees of the slot's workers, while they run.");
     pub(crate) const STARTED: MetricDoc = doc("gym_gateway_worker_start_time_seconds", Gauge, SLOT, "When the process that the slot goes by was started, in seconds since 1970.");
 }
 pub(crate) use docs::*;
@@ -87,6 +90,7 @@ pub const METRICS: &[MetricDoc] = &[
     CONNECTIONS,
     WAITING,
     IN_FLIGHT,
+    QUEUED,
     REQUESTS,
     DURATION,
     REFUSALS,
@@ -97,12 +101,14 @@ pub const METRICS: &[MetricDoc] = &[
     DRAINS_CUT,
     LOST_TO_DRAINS,
     ROLLS,
+    SCALED,
     RELOADS,
     UP,
     GENERATION,
     RESTARTS,
     OOM_KILLS,
     TRANSITIONS,
+    REPLACEMENTS,
     MEMORY,
     STARTED,
 ];

@@ -28,12 +28,14 @@ pub(super) fn server(server: &ServerSnapshot, now: u64) -> String {
     [
         Some(head),
         sessions_of(server),
+        elastic_of(server),
         Some(table(&headings, &rows)),
         server.roll.as_ref().map(|one| roll(one, now)),
     ]
     .into_iter()
     .flatten()
     .chain(server.workers.iter().flat_map(drains_of))
+    .chain(server.workers.iter().filter_map(over_limit))
     .chain(server.workers.iter().filter_map(|one| last_failure(one, now)))
     .collect::<Vec<_>>()
     .join("\n")
@@ -122,6 +124,22 @@ fn drains_of(worker: &WorkerSnapshot) -> Vec<String> {
         format!("slot {}, generation {generation} drains for {since}, {left}: {reason}", worker.slot)
     };
     own.into_iter().chain(others).map(line).collect()
+}
+
+/// Between what its number of workers may change.
+fn elastic_of(server: &ServerSnapshot) -> Option<String> {
+    let (min, max) = server.workers_range?;
+    let count = |word: &str| server.scaled.get(word).copied().unwrap_or_default();
+    let target = server.target_sessions_per_worker;
+    let target = target.map_or(String::new(), |target| format!(", {target} sessions each"));
+    let (grown, shrunk) = (count("grown"), count("shrunk"));
+    Some(format!("{min} to {max} workers as needed{target}; so far {grown} more, {shrunk} less"))
+}
+
+/// The limit that a worker is over: it is there still, since its successor is not.
+fn over_limit(worker: &WorkerSnapshot) -> Option<String> {
+    let why = worker.over_limit.as_ref()?;
+    Some(format!("slot {}, generation {} is to be replaced: {why}", worker.slot, worker.generation))
 }
 
 /// How far a rolling restart is, or how it ended.

@@ -54,7 +54,7 @@ pub struct ServerSnapshot {
     pub session_end_routes: Vec<String>,
     /// Whether a session's requests go to its owner; else every request is balanced.
     pub routes_sessions_to_owner: bool,
-    /// Requests that wait for a ready worker.
+    /// Requests that wait for a ready worker, or for room at one.
     pub waiting: u64,
     /// Connections of clients.
     pub client_connections: u64,
@@ -68,6 +68,14 @@ pub struct ServerSnapshot {
     pub drains_cut: u64,
     /// Of `sessions_lost`: those that were left then.
     pub sessions_lost_to_drains: u64,
+    /// The fewest and the most workers, if their number is not fixed.
+    pub workers_range: Option<(u16, u16)>,
+    /// How many sessions a worker is to have before another is started.
+    pub target_sessions_per_worker: Option<u64>,
+    /// How often the number of workers was changed by what there was to do: `grown`, `shrunk`, in workers.
+    pub scaled: BTreeMap<String, u64>,
+    /// Its limits, by key; null: none.
+    pub limits: BTreeMap<String, Option<f64>>,
     /// It was taken out of the config: its workers drain, then its front is closed.
     pub removed: bool,
     /// A reload has added it, and none of its workers has been ready yet.
@@ -147,7 +155,9 @@ pub struct OtherSnapshot {
     pub in_flight: u64,
     /// The sessions that it owns.
     pub sessions: SessionCounts,
-    /// Resident memory of its process group.
+    /// Requests that wait for room at it.
+    pub queued: u64,
+    /// Resident memory of its process tree.
     pub memory_bytes: Option<u64>,
     /// Its drain.
     pub drain: Option<DrainSnapshot>,
@@ -175,10 +185,20 @@ pub struct WorkerSnapshot {
     pub started_unix: u64,
     /// Requests in flight.
     pub in_flight: u64,
+    /// Requests that wait for room at it.
+    pub queued: u64,
+    /// Requests that it has answered.
+    pub requests: u64,
     /// The sessions that it owns.
     pub sessions: SessionCounts,
-    /// Resident memory of its process group, while it runs; what processes share counts for each of them.
+    /// How many sessions it has had, those that are over among them.
+    pub sessions_had: u64,
+    /// The limit that it is over, for which it is to be replaced.
+    pub over_limit: Option<String>,
+    /// Resident memory of its process tree, while it runs; what processes share counts for each of them.
     pub memory_bytes: Option<u64>,
+    /// How often the slot's workers were replaced for a limit, by cause.
+    pub replacements: BTreeMap<String, u64>,
     /// How often the slot came into each state.
     pub transitions: BTreeMap<String, u64>,
     /// Processes in a row that did not become ready, or died before a minute of health.

@@ -1,153 +1,20 @@
 //! The admin address in front of a made-up gateway, asked over a real socket.
 
-use std::{
-    net::SocketAddr,
-    sync::Arc,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::{net::SocketAddr, sync::Arc};
 
 use prometheus::{Registry, proto::MetricFamily};
 use serde_json::{Value, json};
 
 use super::{
-    DrainSnapshot, FailureSnapshot, GatewaySnapshot, METRICS, OtherSnapshot, RequestMetrics, RollSnapshot,
-    ServerSnapshot, SessionCounts, SessionQuery, SessionSnapshot, SessionState, Snapshot, WorkerSnapshot,
-    WorkerState,
+    METRICS, RequestMetrics, RollSnapshot, WorkerState,
     client::{self, SessionsQuery},
     collect, metrics_markdown, router,
 };
-use crate::workers::SlotState;
 
+mod fake;
 mod orders;
 
-#[derive(Clone)]
-struct Fake {
-    gateway: GatewaySnapshot,
-    servers: Vec<ServerSnapshot>,
-}
-
-impl Snapshot for Fake {
-    fn gateway(&self) -> GatewaySnapshot {
-        self.gateway.clone()
-    }
-
-    fn servers(&self) -> Vec<ServerSnapshot> {
-        self.servers.clone()
-    }
-
-    fn measured_servers(&self) -> Vec<ServerSnapshot> {
-        let mut servers = self.servers();
-        for worker in &mut servers[0].workers {
-            worker.memory_bytes = Some(300 << 20);
-        }
-        servers
-    }
-
-    fn sessions(&self, query: &SessionQuery) -> Vec<SessionSnapshot> {
-        let session = |(number, state): (usize, SessionState)| SessionSnapshot {
-            server: "counter".into(),
-            id: format!("{number}2345678-whole"),
-            state,
-            slot: 1,
-            generation: 3,
-            fenced: state == SessionState::Ended,
-            in_flight: 2,
-            idle_seconds: 65.0,
-        };
-        let all = SessionState::ALL.into_iter().enumerate().map(session);
-        all.filter(|session| query.state.is_none_or(|state| state == session.state)).collect()
-    }
-}
-
-fn fake() -> Fake {
-    // Three hours ago, and half a minute that a slow test may take.
-    let at_unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() - 3 * 3600 - 30;
-    let worker = |slot: u16, state| WorkerSnapshot {
-        slot,
-        generation: 3,
-        state,
-        pid: Some(4242),
-        address: Some("unix:/run/w.sock".into()),
-        restarts: 2,
-        oom_kills: 1,
-        started_unix: 1_700_000_000,
-        in_flight: 7,
-        sessions: SessionCounts { claimed: 1, open: 5, ended: 9 },
-        memory_bytes: None,
-        transitions: SlotState::ALL.map(|state| (state.to_string(), 4)).into(),
-        failures_in_a_row: 6,
-        last_exit: Some("killed by <SIGKILL>\nmore".into()),
-        last_failure: Some(FailureSnapshot {
-            generation: 2,
-            at_unix,
-            phase: "listen".into(),
-            seconds: [("spawn".into(), 0.25), ("listen".into(), 1.5)].into(),
-            reason: "killed by <SIGKILL>\nmore".into(),
-            exit: Some("was killed by SIGKILL".into()),
-            command: Some("./server (in /)".into()),
-            output: vec!["loading".into()],
-            advice: "see dmesg".into(),
-        }),
-        drain: None,
-        others: Vec::new(),
-    };
-    let draining = OtherSnapshot {
-        generation: 2,
-        state: WorkerState::Draining,
-        pid: Some(4141),
-        address: Some("unix:/run/v.sock".into()),
-        started_unix: 1_600_000_000,
-        in_flight: 1,
-        sessions: SessionCounts { claimed: 0, open: 2, ended: 3 },
-        memory_bytes: Some(100 << 20),
-        drain: Some(DrainSnapshot {
-            reason: "worker 0.3 has taken over: new <code>".into(),
-            since_seconds: 125.0,
-            left_seconds: Some(3475.0),
-        }),
-    };
-    let server = ServerSnapshot {
-        name: "counter".into(),
-        kind: "resources".into(),
-        address: "127.0.0.1:8000".into(),
-        session_cookie: Some("Counter___counter".into()),
-        protocol: None,
-        session_start_routes: vec!["/begin".into()],
-        session_end_routes: vec!["/finish".into(), "/give_up".into()],
-        routes_sessions_to_owner: true,
-        waiting: 11,
-        client_connections: 12,
-        sessions_lost: 13,
-        sessions_expired: 3,
-        lost_remembered: 4,
-        drains_cut: 5,
-        sessions_lost_to_drains: 6,
-        removed: false,
-        joining: false,
-        roll: Some(RollSnapshot {
-            number: 3,
-            reason: "new code".into(),
-            state: "rolling".into(),
-            slots: vec![0, 1],
-            replaced: vec![0],
-            started_unix: at_unix,
-            ..RollSnapshot::default()
-        }),
-        rolls_ended: [("done".into(), 2), ("failed".into(), 1), ("called_off".into(), 0)].into(),
-        workers: vec![
-            WorkerSnapshot { others: vec![draining], ..worker(0, WorkerState::Ready) },
-            worker(1, WorkerState::Failed),
-        ],
-    };
-    let gateway = GatewaySnapshot {
-        version: "1.2.3".into(),
-        pid: 77,
-        uptime_seconds: 3700.0,
-        stopping: false,
-        buffered_bytes: 1024,
-    };
-    Fake { gateway, servers: vec![server] }
-}
+use self::fake::{Fake, fake};
 
 fn populated() -> Registry {
     let registry = Registry::new();
@@ -293,8 +160,8 @@ async fn status_tells_everything_as_json() {
     assert_eq!(body["gateway"]["version"], "1.2.3");
     let worker = json!({
         "slot": 1, "generation": 3, "state": "failed", "pid": 4242, "address": "unix:/run/w.sock", "restarts": 2, "oom_kills": 1,
-        "started_unix": 1_700_000_000, "in_flight": 7, "sessions": {"claimed": 1, "open": 5, "ended": 9},
-        "memory_bytes": 300 << 20,
+        "started_unix": 1_700_000_000, "in_flight": 7, "queued": 6, "requests": 41, "sessions": {"claimed": 1, "open": 5, "ended": 9}, "sessions_had": 15,
+        "over_limit": null, "replacements": {"max_requests": 1}, "memory_bytes": 300 << 20,
         "transitions": {"backoff": 4, "died": 4, "drained": 4, "draining": 4, "exited": 4, "failed": 4, "ready": 4, "starting": 4, "stopped": 4},
         "failures_in_a_row": 6, "last_exit": "killed by <SIGKILL>\nmore",
         "last_failure": {
@@ -367,12 +234,14 @@ async fn the_commands_print_tables_and_json() {
 
 counter (resources) on 127.0.0.1:8000: 1 of 2 workers ready, 11 waiting, 12 connections, 13 sessions lost
 session cookie Counter___counter; sessions also started by /begin; sessions also ended by /finish, /give_up
+1 to 8 workers as needed, 16 sessions each; so far 3 more, 2 less
 slot  gen  state     pid   claimed  open  ended  in flight  memory   restarts
 0     3    ready     4242  1        5     9      7          300 MiB  2
       2    draining  4141  0        2     3      1          100 MiB
 1     3    failed    4242  1        5     9      7          300 MiB  2
 rolling restart (new code) begun 3 h 0 min ago: 1 of 2 slots have a new worker
 slot 0, generation 2 drains for 2 min 5 s, at most 57 min 55 s more: worker 0.3 has taken over: new <code>
+slot 0, generation 3 is to be replaced: it has answered 41 requests (max_requests: 40)
 slot 0, last failure: generation 2, 3 h 0 min ago, listen: killed by <SIGKILL>
 slot 1, last failure: generation 2, 3 h 0 min ago, listen: killed by <SIGKILL>
   6 in a row; what to do: see dmesg"

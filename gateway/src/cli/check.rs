@@ -54,7 +54,7 @@ fn ask_all(servers: Vec<ServerConfig>) -> std::io::Result<bool> {
 async fn agreement(server: &ServerConfig, binary: &Path) -> Result<String, String> {
     match ask(server, binary).await {
         Ok(Asked::NotNeeded(why)) => Ok(format!("not asked: {why}")),
-        Ok(Asked::Agreed) => Ok(format!("can have {} workers", server.num_workers)),
+        Ok(Asked::Agreed) => Ok(format!("can have {} workers", server.most_workers())),
         Err(error) => Err(error.to_string()),
     }
 }
@@ -71,7 +71,7 @@ async fn description(mut server: ServerConfig, binary: &Path) -> Result<String, 
 }
 
 fn several(server: &ServerConfig, told: &Description) -> String {
-    match (&told.multiple_workers_unsupported_reason, server.num_workers) {
+    match (&told.multiple_workers_unsupported_reason, server.most_workers()) {
         (None, 1) => "can have several workers".into(),
         (None, workers) => format!("can have {workers} workers"),
         (Some(reason), 1) => format!("must have one worker: {reason}"),

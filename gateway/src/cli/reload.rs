@@ -94,7 +94,7 @@ async fn read(files: Vec<PathBuf>) -> Result<Config, Refused> {
 /// Whether it has not agreed yet to have as many workers.
 fn is_to_be_asked(plant: &Plant, server: &ServerConfig) -> bool {
     let known = plant.units().iter().find(|unit| unit.state.name == server.name).map(|unit| unit.config());
-    known.is_none_or(|known| known.num_workers <= 1 || server.starts_otherwise(&known.started_as()))
+    known.is_none_or(|known| known.most_workers() <= 1 || server.starts_otherwise(&known.started_as()))
 }
 
 /// Applies a config that was checked. Servers do not depend on each other: what cannot be done is said, and the rest goes on.

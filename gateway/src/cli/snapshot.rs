@@ -12,9 +12,7 @@ use crate::{
     proxy::ServerState,
     session::{self, SessionFilter, SessionInfo},
     worker_id::WorkerId,
-    workers::{
-        DrainStatus, Failed, LastFailure, RollStatus, RollTotals, SlotStatus, Supervisor, resident_by_group,
-    },
+    workers::{DrainStatus, Failed, LastFailure, Resident, RollStatus, RollTotals, SlotStatus, Supervisor},
 };
 
 /// The running gateway, to be looked at.
@@ -38,10 +36,9 @@ impl Snapshot for Live {
 
     fn measured_servers(&self) -> Vec<ServerSnapshot> {
         let mut servers = self.servers();
-        match resident_by_group() {
-            Ok(groups) => {
-                // A worker leads its own process group.
-                let memory = |pid: Option<i32>| pid.and_then(|pid| groups.get(&pid).copied());
+        match Resident::read() {
+            Ok(resident) => {
+                let memory = |pid: Option<i32>| pid.and_then(|pid| resident.of_worker(pid));
                 for worker in servers.iter_mut().flat_map(|server| &mut server.workers) {
                     worker.memory_bytes = memory(worker.pid);
                     worker.others.iter_mut().for_each(|other| other.memory_bytes = memory(other.pid));
@@ -89,6 +86,8 @@ fn server(unit: &Unit) -> ServerSnapshot {
     let supervisor = unit.supervisor();
     let slots = supervisor.map(Supervisor::status).unwrap_or_default();
     let drains = supervisor.map(Supervisor::drains).unwrap_or_default();
+    let scales = supervisor.map(Supervisor::scales).unwrap_or_default();
+    let range = unit.config().workers_range();
     let RollTotals { done, failed, called_off } = supervisor.map(Supervisor::rolls_ended).unwrap_or_default();
     ServerSnapshot {
         name: server.name.clone(),
@@ -106,6 +105,10 @@ fn server(unit: &Unit) -> ServerSnapshot {
         lost_remembered: counts.lost_remembered,
         drains_cut: drains.cut,
         sessions_lost_to_drains: drains.lost,
+        workers_range: (range.0 < range.1).then_some(range),
+        target_sessions_per_worker: settings.elastic.target_sessions_per_worker.map(|target| target as u64),
+        scaled: [("grown".to_owned(), scales.grown), ("shrunk".to_owned(), scales.shrunk)].into(),
+        limits: settings.limits.values().into_iter().map(|(key, value)| (key.into(), value)).collect(),
         removed: server.removed.is_cancelled(),
         joining: unit.was_added && !supervisor.is_some_and(Supervisor::has_started),
         roll: supervisor.and_then(Supervisor::roll).map(roll),
@@ -152,10 +155,12 @@ fn sessions(counts: &session::Counts, slot: u16, is_meant: impl Fn(u32) -> bool)
 
 fn worker(server: &ServerState, counts: &session::Counts, slot: SlotStatus) -> WorkerSnapshot {
     let SlotStatus { slot: number, others, .. } = slot;
-    let in_flight = |generation| {
+    let counts_of = |generation| {
         let worker = server.workers.get(WorkerId { slot: number, generation });
-        worker.map_or(0, |worker| worker.in_flight() as u64)
+        worker.map_or((0, 0), |worker| (worker.in_flight() as u64, worker.queued() as u64))
     };
+    let id = WorkerId { slot: number, generation: slot.generation };
+    let shown = server.workers.get(id);
     // What is left of workers that have exited is counted where the slot is.
     let is_other = |generation: u32| others.iter().any(|other| other.generation == generation);
     WorkerSnapshot {
@@ -167,8 +172,13 @@ fn worker(server: &ServerState, counts: &session::Counts, slot: SlotStatus) -> W
         restarts: slot.restarts.into(),
         oom_kills: slot.oom_kills.into(),
         started_unix: slot.started_unix,
-        in_flight: in_flight(slot.generation),
+        in_flight: counts_of(slot.generation).0,
+        queued: counts_of(slot.generation).1,
+        requests: shown.as_ref().map_or(0, |worker| worker.answered()),
         sessions: sessions(counts, number, |generation| !is_other(generation)),
+        sessions_had: server.sessions.taken(id),
+        over_limit: slot.over_limit,
+        replacements: slot.replacements.by_cause(),
         memory_bytes: None,
         transitions: slot.transitions.iter().map(|(to, count)| (to.to_string(), count)).collect(),
         failures_in_a_row: slot.failures_in_a_row,
@@ -184,7 +194,8 @@ fn worker(server: &ServerState, counts: &session::Counts, slot: SlotStatus) -> W
                 pid: other.pid,
                 address: other.address,
                 started_unix: other.started_unix,
-                in_flight: in_flight(other.generation),
+                in_flight: counts_of(other.generation).0,
+                queued: counts_of(other.generation).1,
                 sessions: sessions(counts, number, |generation| generation == other.generation),
                 memory_bytes: None,
                 drain: other.drain.map(drain),

@@ -129,4 +129,8 @@ impl WorkerEvents for Events {
         let [claimed, open, ended] = self.server.sessions.of_worker(worker);
         Held { claimed, open, ended }
     }
+
+    fn taken(&self, worker: WorkerId) -> u64 {
+        self.server.sessions.taken(worker)
+    }
 }

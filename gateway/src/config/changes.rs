@@ -85,6 +85,8 @@ impl ServerSettings {
                 max_lost_sessions: "max_lost_sessions",
             ),
         };
+        keys.at_once.extend(self.limits.changed_to(&new.limits));
+        keys.at_once.extend(self.elastic.changed_to(&new.elastic));
         // The folder of the workers' sockets is that user's.
         if self.process.user != new.process.user {
             keys.after_restart.push("user");
@@ -122,6 +124,8 @@ impl ServerSettings {
             failed_retry: new.failed_retry,
             drain_timeout: new.drain_timeout,
             max_surge: new.max_surge,
+            limits: new.limits,
+            elastic: new.elastic,
         }
     }
 }

@@ -121,7 +121,11 @@ fn server_rows(settings: &ServerSettings) -> Vec<Row> {
         ("restart_backoff_max_seconds", seconds(settings.restart_backoff_max)),
         ("max_start_failures", settings.max_start_failures.to_string()),
         ("failed_retry_seconds", seconds(settings.failed_retry)),
+        ("drain_timeout_seconds", settings.drain_timeout.map_or("0".into(), seconds)),
+        ("max_surge", settings.max_surge.to_string()),
     ];
+    rows.extend(settings.limits.rows());
+    rows.extend(settings.elastic.rows());
     rows.extend(process::rows(&settings.process));
     rows
 }

@@ -204,7 +204,7 @@ impl ServerConfig {
     }
 
     fn check_several(&self, told: &Description) -> Result<(), Contradiction> {
-        let workers = self.num_workers;
+        let workers = self.most_workers();
         let Some(reason) = &told.multiple_workers_unsupported_reason else { return Ok(()) };
         if workers <= 1 || self.settings.multiple_workers_unsupported_reason.is_some() {
             return Ok(());

@@ -78,7 +78,7 @@ static KEYS: &[KeyDoc] = &[
     key("describe", SETTINGS, "true or false", "false", "Ask the command what it is before it starts: it is run once with `--describe` behind its arguments. What it says holds where a key here does not say it."),
     key("host", FRONT, "text", "127.0.0.1", "Host of the front address."),
     key("port", FRONT, "0 to 65535", "none: needed to be served", "Port of the front address; 0 takes a free one. A NeMo Gym server without it is left to Gym."),
-    key("num_workers", FRONT, "1 to 1024", "1", "How many worker processes."),
+    key("num_workers", FRONT, "1 to 1024", "1", "How many worker processes; with `min_workers` or `max_workers` how many at the start."),
     key("session_close_retry_window_seconds", FRONT, "seconds", "300", "How long an ended or claimed session is remembered after its last request."),
 
     key("python", &[Server], "path", "the folder's `.venv`, `$VIRTUAL_ENV`, `python3`", "The interpreter. A bare name is looked up on `PATH`."),
@@ -108,7 +108,7 @@ static KEYS: &[KeyDoc] = &[
     key("max_lost_sessions", SETTINGS, "whole number", "1000000", "The most lost sessions that are remembered; the oldest go first."),
     key("max_sessions_per_worker", &[Own], "whole number", "said by the server (`describe`), else no limit", "Only `openenv_servers`: how many sessions a worker takes, its own limit (`MAX_CONCURRENT_ENVS`). A full worker is passed over; where all are, clients hear `CAPACITY_REACHED`."),
     key("max_naming_body_bytes", SETTINGS, "bytes", "67108864", "Largest body of a request that carries its session ID in the body, and of any POST to an `mcp_servers` server; above it 413."),
-    key("queue_timeout_seconds", SETTINGS, "seconds", "10", "How long a request waits for a ready worker before 503."),
+    key("queue_timeout_seconds", SETTINGS, "seconds", "10", "How long a request waits for a ready worker, or for room at one, before 503."),
     key("start_timeout_seconds", SETTINGS, "seconds", "120", "How long a worker may take to become ready."),
     key("worker_timeout_seconds", SETTINGS, "seconds", "no limit", "How long a worker may take for the head of its reply before 504. A verify may take hours."),
     key("worker_idle_timeout_seconds", SETTINGS, "seconds", "4", "How long an unused connection to a worker is kept (uvicorn closes after 5)."),
@@ -119,6 +119,17 @@ static KEYS: &[KeyDoc] = &[
     key("failed_retry_seconds", SETTINGS, "seconds", "300", "How often a `failed` slot is tried again."),
     key("drain_timeout_seconds", SETTINGS, "seconds", "3600", "How long a draining worker may keep its sessions before they are lost; 0: for ever."),
     key("max_surge", SETTINGS, "1 to 1024", "1", "How many workers a replacement may have beside the one of each slot: those that start, and those that drain since another has taken over."),
+    key("min_workers", SETTINGS, "1 to 1024", "`num_workers`", "The fewest workers: while the others have room for all sessions, the emptiest is let drain. See \"As many workers as needed\" above."),
+    key("max_workers", SETTINGS, "1 to 1024", "`num_workers`", "The most workers: more are started while all have `target_sessions_per_worker`, or requests wait for room (`max_in_flight_per_worker`)."),
+    key("target_sessions_per_worker", SETTINGS, "whole number", "none", "How many claimed and open sessions a worker is to have before another is started."),
+    key("max_requests", SETTINGS, "whole number", "no limit", "A worker is replaced, as by a rolling restart, after it has answered so many requests."),
+    key("max_sessions", SETTINGS, "whole number", "no limit", "The same after it has had so many sessions, those that are over among them."),
+    key("max_lifetime_seconds", SETTINGS, "seconds", "no limit", "The same after so long, less up to a fifth at random, so that not all come due at once."),
+    key("max_memory_bytes", SETTINGS, "bytes", "no limit", "The same when the resident memory of its process tree was above this at `max_memory_samples` looks in a row."),
+    key("max_memory_samples", SETTINGS, "1 to 3600", "3", "How many looks in a row, one a second, a worker may not be above `max_memory_bytes`."),
+    key("max_in_flight_per_worker", SETTINGS, "whole number", "no limit", "How many requests a worker may have at a time. More wait, a session's for its owner, others for whoever has room first, for `queue_timeout_seconds` at most; then 503 `at_capacity`."),
+    key("max_queued_per_worker", SETTINGS, "0 to 1048576", "100", "How many requests may wait for each worker because of `max_in_flight_per_worker`; more get 503 `at_capacity` at once."),
+    key("hang_timeout_seconds", SETTINGS, "seconds", "no limit", "A worker that for so long has answered neither a request nor a probe is aborted: SIGABRT, and after `worker_stop_timeout_seconds` SIGKILL. Verifiers may block an event loop for minutes: longer than the longest of them."),
 ];
 
 /// Every key of the gateway's, in the order of the reference.

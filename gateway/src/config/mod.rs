@@ -7,10 +7,12 @@ mod changes;
 mod command;
 mod describe;
 mod described;
+mod elastic;
 mod files;
 mod interpolate;
 mod keys;
 mod launch;
+mod limits;
 mod listen;
 mod model;
 mod problems;
@@ -31,7 +33,9 @@ pub use changes::{ChangedKeys, StartedAs};
 pub use command::{RunOptions, from_command};
 pub use describe::describe;
 pub use described::{Contradiction, Description};
+pub use elastic::ElasticSettings;
 pub use keys::{KeyDoc, Place, reference, reference_markdown};
+pub use limits::WorkerLimits;
 pub use model::{
     Config, ErrorList, GatewaySettings, Kind, Launch, LeftOpen, Listen, ServerConfig, ServerSettings,
 };

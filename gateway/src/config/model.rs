@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Duration};
 
-use super::{Protocol, process::ProcessSettings};
+use super::{ElasticSettings, Protocol, WorkerLimits, process::ProcessSettings};
 
 /// Everything that `serve`, `run` and `check` need, validated.
 #[derive(Clone, Debug)]
@@ -146,7 +146,7 @@ pub struct ServerConfig {
     pub file: Option<PathBuf>,
     /// The front address.
     pub listen: Listen,
-    /// How many worker processes; at least 1.
+    /// How many worker processes, at the start; at least 1.
     pub num_workers: u16,
     /// How a worker is started.
     pub launch: Launch,
@@ -252,6 +252,10 @@ pub struct ServerSettings {
     pub drain_timeout: Option<Duration>,
     /// How many extra workers a replacement may have at a time, old ones that drain among them; default 1.
     pub max_surge: usize,
+    /// When workers are replaced, and how much they are given at a time; default: no limits.
+    pub limits: WorkerLimits,
+    /// How many workers there may be; default: `num_workers`.
+    pub elastic: ElasticSettings,
     /// What a worker's process is besides its command; default: as the gateway's own.
     pub process: ProcessSettings,
 }
@@ -322,6 +326,8 @@ impl Default for ServerSettings {
             failed_retry: Duration::from_secs(300),
             drain_timeout: Some(Duration::from_secs(3600)),
             max_surge: 1,
+            limits: WorkerLimits::default(),
+            elastic: ElasticSettings::default(),
             process: ProcessSettings::default(),
         }
     }

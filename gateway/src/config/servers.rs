@@ -7,6 +7,7 @@ mod own;
 
 use self::block::{Block, Taken, take_apart};
 use super::{
+    elastic,
     files::kinds,
     keys::nearest,
     listen,
@@ -105,16 +106,20 @@ fn finish(
         );
     }
     let (listen, num_workers) = front?;
+    let (most, key) = match settings.elastic.max_workers {
+        Some(most) => (most, "max_workers"),
+        None => (num_workers, "num_workers"),
+    };
     if let Some(reason) =
         settings.multiple_workers_unsupported_reason.as_deref().filter(|reason| !reason.is_empty())
-        && num_workers > 1
+        && most > 1
     {
-        let key = format!("{}.num_workers", block.path().join("."));
-        context.problems.at(
-            block.entry.at,
-            &key,
-            format!("{num_workers} workers, but this server must have one: {reason}. Set num_workers: 1"),
-        );
+        let what = format!("{most} workers, but this server must have one: {reason}. Set {key}: 1");
+        context.problems.at(block.entry.at, &format!("{}.{key}", block.path().join(".")), what);
+    }
+    if let Some((key, why)) = elastic::complaint(num_workers, &settings) {
+        let key = format!("{}.{key}", block.path().join("."));
+        context.problems.at(block.entry.at, &key, why);
     }
     let file = Some(block.file(context));
     Some(ServerConfig {

@@ -3,9 +3,9 @@
 use std::{net::SocketAddr, time::Duration};
 
 use super::{
-    Protocol,
+    Protocol, elastic,
     interpolate::reread,
-    listen,
+    limits, listen,
     model::{GatewaySettings, Kind, LeftOpen, ServerSettings},
     process,
     section::{Section, Zero},
@@ -122,6 +122,8 @@ pub(crate) fn server(section: &Section<'_>, kind: Kind, close_retry: Option<Dura
             .seconds("drain_timeout_seconds", Zero::Allowed)
             .map_or(default.drain_timeout, |limit| (!limit.is_zero()).then_some(limit)),
         max_surge: section.whole("max_surge", 1..=1024).map_or(default.max_surge, |n| n as usize),
+        limits: limits::read(section),
+        elastic: elastic::read(section),
         process: process::read(section),
     };
     if settings.restart_backoff > settings.restart_backoff_max {

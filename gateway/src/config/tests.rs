@@ -2,6 +2,7 @@
 
 mod errors;
 mod interpolation;
+mod limits;
 mod load;
 mod process;
 mod reference;

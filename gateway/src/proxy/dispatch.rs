@@ -1,18 +1,44 @@
-//! The way to a request's worker: the rule's decision, the wait where no worker is ready, another where one cannot be
-//! reached.
+//! The way to a request's worker: the rule's decision, the wait where no worker is ready or has room, another where one
+//! cannot be reached.
 
-use std::{cell::Cell, time::Duration};
+use std::{cell::Cell, sync::Arc, time::Duration};
 
 use tokio::{
     sync::watch,
-    time::{Instant, timeout_at},
+    time::{Instant, sleep_until, timeout_at},
 };
 
-use super::{Refusal, exchange::Exchange, forward, pick::pick, settle::Settlement, state::ServerState};
+use super::{
+    Refusal,
+    exchange::Exchange,
+    forward,
+    pick::{may_take, pick},
+    settle::Settlement,
+    state::ServerState,
+};
 use crate::{
     session::{By, Dispatch, Named, Route},
     worker_id::WorkerId,
+    workers::{Entry, InFlight, Worker},
 };
+
+/// How often a worker that was chosen for its room, which another request was the first to take, is chosen anew.
+const MAX_CHOICES: usize = 4;
+
+/// What one decision of the rule comes to.
+enum Found {
+    Worker(Settlement),
+    /// No worker is ready.
+    Nobody,
+    /// There is no room at this worker, the session's; or, where none is named, at any.
+    Full(Option<Arc<Worker>>),
+}
+
+/// Why a worker cannot be entered.
+enum Shut {
+    Full,
+    Closed,
+}
 
 /// Finds a request's worker, and waits where there is none.
 pub(super) struct Dispatcher<'a> {
@@ -35,12 +61,14 @@ impl<'a> Dispatcher<'a> {
         name: impl Fn() -> Result<Named, crate::session::Refusal>,
     ) -> Result<(Named, Settlement), Refusal> {
         let mut changes = None;
+        let mut room = None;
         loop {
             let named = name()?;
-            if let Some(settlement) = self.dispatch(&named)? {
-                return Ok((named, settlement));
+            match self.dispatch(&named, room.take())? {
+                Found::Worker(settlement) => return Ok((named, settlement)),
+                Found::Nobody => self.pause(&mut changes).await?,
+                Found::Full(worker) => room = self.queue(worker.as_ref()).await?,
             }
-            self.pause(&mut changes).await?;
         }
     }
 
@@ -57,69 +85,157 @@ impl<'a> Dispatcher<'a> {
         if !settlement.withdraw() {
             forward::has_exited(&worker).await;
         }
-        let mut changes = None;
+        let (mut changes, mut room) = (None, None);
         loop {
-            match self.dispatch(&named)? {
-                Some(settlement) if self.excluded.contains(&settlement.worker().id) => {
+            match self.dispatch(&named, room.take())? {
+                Found::Worker(settlement) if self.excluded.contains(&settlement.worker().id) => {
                     tracing::warn!(server = name, slot = worker.id.slot, %error, "an owner cannot be reached");
                     settlement.withdraw();
                     let what = format!("worker {} of server {name} cannot be reached: {error}", worker.id);
                     return Err(Refusal::WorkerError(what));
                 }
-                Some(settlement) => return Ok((named, settlement)),
-                None => self.pause(&mut changes).await?,
+                Found::Worker(settlement) => return Ok((named, settlement)),
+                Found::Nobody => self.pause(&mut changes).await?,
+                Found::Full(Some(worker)) => room = self.queue(Some(&worker)).await?,
+                // Those who have room may be the ones that cannot be reached: there is nothing to wait for.
+                Found::Full(None) => return Err(self.full(None, None)),
             }
         }
     }
 
-    /// One decision of the rule; `None` if no worker is ready.
-    fn dispatch(&self, named: &Named) -> Result<Option<Settlement>, Refusal> {
+    /// One decision of the rule; `room` is what the request has waited for.
+    fn dispatch(&self, named: &Named, mut room: Option<InFlight>) -> Result<Found, Refusal> {
         let Exchange { core, server, .. } = self.exchange;
-        let mut closed = None;
+        let mut offered = room.as_ref().map(|room| Arc::clone(room.worker()));
+        let (mut closed, mut choices) = (None, 0);
         loop {
             let now = core.shared.clock.at(self.exchange.now.get());
+            let (mut chosen, mut all_full) = (None, false);
             let mut choose = |by| {
-                let (load, room) =
-                    (|worker| server.sessions.load(worker), |worker| server.sessions.has_room(worker));
-                pick(&server.workers.ready(), &self.excluded, by, load, room)
+                let ready = server.workers.ready();
+                let has_place = |worker| by == By::InFlight || server.sessions.has_room(worker);
+                let may = |worker: &Arc<Worker>| may_take(worker, &self.excluded, by) && has_place(worker.id);
+                let offer = offered.take().filter(&may).map(|worker| worker.id);
+                let load = |worker| server.sessions.load(worker);
+                chosen = offer.or_else(|| pick(&ready, &self.excluded, by, load, has_place));
+                all_full = chosen.is_none() && ready.iter().any(may);
+                chosen
             };
-            match server.sessions.dispatch(named, self.route, now, &mut choose)? {
-                Dispatch::NoWorker => return self.refuse_if_full(named).map(|()| None),
-                Dispatch::To(ticket) => match server.workers.get(ticket.worker) {
-                    Some(worker) => {
-                        let Some(entered) = worker.enter() else {
-                            // Its drain is over, or seemed to be. With no session there, another may be chosen.
-                            let moves = server.sessions.withdraw(ticket, now);
-                            if moves && closed.replace(worker.id) != Some(worker.id) {
-                                continue;
-                            }
-                            return Ok(None);
-                        };
-                        let counts =
-                            self.route.counts() && (!self.route.is_endless() || named.session.is_some());
-                        let in_flight = counts.then_some(entered);
-                        return Ok(Some(Settlement::new(&core.shared, server, worker, ticket, in_flight)));
+            let ticket = match server.sessions.dispatch(named, self.route, now, &mut choose)? {
+                Dispatch::NoWorker if all_full => return Ok(Found::Full(None)),
+                Dispatch::NoWorker => return self.refuse_if_full(named).map(|()| Found::Nobody),
+                Dispatch::To(ticket) => ticket,
+            };
+            let Some(worker) = server.workers.get(ticket.worker) else {
+                // It left between the choice and now; the table is told of it before anyone else is.
+                let gone = ticket.worker;
+                server.sessions.withdraw(ticket, now);
+                server.sessions.mark_exited(gone);
+                continue;
+            };
+            match self.enter(&worker, named, &mut room) {
+                Ok(in_flight) => {
+                    return Ok(Found::Worker(Settlement::new(
+                        &core.shared,
+                        server,
+                        worker,
+                        ticket,
+                        in_flight,
+                    )));
+                }
+                Err(Shut::Closed) => {
+                    // Its drain is over, or seemed to be. With no session there, another may be chosen.
+                    let moves = server.sessions.withdraw(ticket, now);
+                    if !moves || closed.replace(worker.id) == Some(worker.id) {
+                        return Ok(Found::Nobody);
                     }
-                    // It left between the choice and now; the table is told of it before anyone else is.
-                    None => {
-                        let gone = ticket.worker;
-                        server.sessions.withdraw(ticket, now);
-                        server.sessions.mark_exited(gone);
+                }
+                Err(Shut::Full) => {
+                    let is_free = server.sessions.withdraw(ticket, now) && chosen == Some(worker.id);
+                    choices += 1;
+                    if !is_free || choices == MAX_CHOICES {
+                        return Ok(Found::Full((!is_free).then_some(worker)));
                     }
-                },
+                }
             }
         }
     }
 
-    /// There are workers, but a new session finds no room: that is said at once.
+    /// There are workers, but a new session finds no place: that is said at once.
     fn refuse_if_full(&self, named: &Named) -> Result<(), Refusal> {
-        if named.by() == By::InFlight {
+        let by = named.by();
+        if by == By::InFlight {
             return Ok(());
         }
         let server = self.exchange.server;
         let ready = server.workers.ready();
-        let ids = ready.iter().map(|worker| worker.id).filter(|id| !self.excluded.contains(id));
+        let ids = ready.iter().filter(|worker| may_take(worker, &self.excluded, by)).map(|worker| worker.id);
         server.sessions.refusal_if_full(ids).map_or(Ok(()), |refusal| Err(refusal.into()))
+    }
+
+    /// Counts the request in at its worker; a stream without an end that belongs to no session does not count.
+    fn enter(
+        &self,
+        worker: &Arc<Worker>,
+        named: &Named,
+        room: &mut Option<InFlight>,
+    ) -> Result<Option<InFlight>, Shut> {
+        if !self.route.counts() || (self.route.is_endless() && named.session.is_none()) {
+            return worker.enter().map(|_| None).ok_or(Shut::Closed);
+        }
+        match room.take_if(|room| room.worker().id == worker.id) {
+            Some(_) if worker.is_closed() => Err(Shut::Closed),
+            Some(room) => Ok(Some(room)),
+            None => match worker.enter_if_room() {
+                Entry::Entered(in_flight) => Ok(Some(in_flight)),
+                Entry::Full => Err(Shut::Full),
+                Entry::Closed => Err(Shut::Closed),
+            },
+        }
+    }
+
+    /// Waits in line for room at the session's worker, or at any. `None`: that worker has exited.
+    async fn queue(&self, worker: Option<&Arc<Worker>>) -> Result<Option<InFlight>, Refusal> {
+        let Exchange { core, server, body, .. } = self.exchange;
+        let turn = worker.map_or_else(|| server.workers.queue(), Worker::queue);
+        let Some(mut turn) = turn else { return Err(self.full(worker, None)) };
+        let limit = server.settings().queue_timeout;
+        let exited = async {
+            match worker {
+                Some(worker) => worker.exited().cancelled().await,
+                None => std::future::pending().await,
+            }
+        };
+        let _waiting = server.waiting.enter();
+        let room = tokio::select! {
+            biased;
+            () = core.shared.stop.begun.cancelled() => Err(Refusal::Stopping),
+            // Those who have a session there go on until it is over.
+            () = server.removed.cancelled(), if worker.is_none() => {
+                Err(Refusal::Removed { server: server.name.clone() })
+            }
+            room = turn.room() => Ok(Some(room)),
+            () = exited => Ok(None),
+            () = sleep_until(self.deadline(limit)) => Err(self.full(worker, Some(limit))),
+            () = body.read_ahead() => Err(Refusal::BROKEN_BODY),
+        };
+        self.exchange.now.set(std::time::Instant::now());
+        room
+    }
+
+    fn full(&self, worker: Option<&Arc<Worker>>, waited: Option<Duration>) -> Refusal {
+        Refusal::Full {
+            server: self.exchange.server.name.clone(),
+            slot: worker.map(|worker| worker.id.slot),
+            waited: waited.map(|waited| waited.as_secs()),
+        }
+    }
+
+    /// Until when the request waits, for whatever.
+    fn deadline(&self, limit: Duration) -> Instant {
+        let deadline = self.deadline.get().unwrap_or_else(|| Instant::now() + limit);
+        self.deadline.set(Some(deadline));
+        deadline
     }
 
     /// Waits until a worker comes or goes, reading the body on, so that the client's leaving is seen. The first
@@ -131,8 +247,7 @@ impl<'a> Dispatcher<'a> {
             return Ok(());
         };
         let limit = server.settings().queue_timeout;
-        let deadline = self.deadline.get().unwrap_or_else(|| Instant::now() + limit);
-        self.deadline.set(Some(deadline));
+        let deadline = self.deadline(limit);
         let _waiting = server.waiting.enter();
         let news = tokio::select! {
             biased;

@@ -11,13 +11,14 @@ thread_local! {
 
 /// The worker with the fewest claimed and open sessions, then the fewest requests in flight (or by the
 /// latter alone, or both together); equals take turns. One that drains gets no session, and other requests only where no
-/// other worker is. Where a session may begin, those without `room` for it are passed over. `None` if nobody is left.
+/// other worker is. Where a session may begin, those without a `place` for it are passed over. `None` if nobody is left
+/// that has room.
 pub(super) fn pick(
     ready: &[Arc<Worker>],
     excluded: &[WorkerId],
     by: By,
     sessions: impl Fn(WorkerId) -> usize,
-    room: impl Fn(WorkerId) -> bool,
+    place: impl Fn(WorkerId) -> bool,
 ) -> Option<WorkerId> {
     if ready.is_empty() {
         return None;
@@ -31,8 +32,8 @@ pub(super) fn pick(
     after
         .iter()
         .chain(before)
-        .filter(|worker| !excluded.contains(&worker.id) && !worker.is_closed())
-        .filter(|worker| by == By::InFlight || (!worker.is_draining() && room(worker.id)))
+        .filter(|worker| may_take(worker, excluded, by) && worker.has_room())
+        .filter(|worker| by == By::InFlight || place(worker.id))
         .min_by_key(|worker| {
             let (owned, in_flight) = match by {
                 By::Sessions => (sessions(worker.id), worker.in_flight()),
@@ -42,6 +43,11 @@ pub(super) fn pick(
             (worker.is_draining(), owned, in_flight)
         })
         .map(|worker| worker.id)
+}
+
+/// Whether a worker is one to choose, if it has room.
+pub(super) fn may_take(worker: &Worker, excluded: &[WorkerId], by: By) -> bool {
+    !excluded.contains(&worker.id) && !worker.is_closed() && (by == By::InFlight || !worker.is_draining())
 }
 
 #[cfg(test)]

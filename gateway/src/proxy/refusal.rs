@@ -39,6 +39,15 @@ pub enum Refusal {
     },
     /// `max_buffered_bytes` are in use.
     AtCapacity,
+    /// The session's worker, or every worker, has as many requests as it may.
+    Full {
+        /// The server.
+        server: String,
+        /// The session's worker.
+        slot: Option<u16>,
+        /// For how long the request waited, in seconds; `None`: as many as may wait did already.
+        waited: Option<u64>,
+    },
     /// The worker gave no head within `worker_timeout_seconds`.
     WorkerTimeout {
         /// The limit, in seconds.
@@ -85,7 +94,11 @@ pub const CODES: &[CodeDoc] = &[
         "no_worker",
         "no worker was ready within `queue_timeout_seconds`, the gateway is stopping, or the server was taken out of the config (with `Retry-After`)",
     ),
-    (503, "at_capacity", "`max_buffered_bytes` of request bodies are in memory (with `Retry-After`)"),
+    (
+        503,
+        "at_capacity",
+        "`max_buffered_bytes` of request bodies are in memory, or the session's worker (without a session: every worker) has `max_in_flight_per_worker` requests, and `max_queued_per_worker` wait or `queue_timeout_seconds` are over (with `Retry-After`)",
+    ),
     (504, "worker_timeout", "no reply within `worker_timeout_seconds`, where that is set"),
 ];
 
@@ -102,9 +115,11 @@ impl Refusal {
             Self::BadRequest(_) => StatusCode::BAD_REQUEST,
             Self::BodyTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::WorkerError(_) => StatusCode::BAD_GATEWAY,
-            Self::NoWorker { .. } | Self::Stopping | Self::Removed { .. } | Self::AtCapacity => {
-                StatusCode::SERVICE_UNAVAILABLE
-            }
+            Self::NoWorker { .. }
+            | Self::Stopping
+            | Self::Removed { .. }
+            | Self::AtCapacity
+            | Self::Full { .. } => StatusCode::SERVICE_UNAVAILABLE,
             Self::WorkerTimeout { .. } => StatusCode::GATEWAY_TIMEOUT,
         }
     }
@@ -117,7 +132,7 @@ impl Refusal {
             Self::BodyTooLarge { .. } => "body_too_large",
             Self::WorkerError(_) => "worker_error",
             Self::NoWorker { .. } | Self::Stopping | Self::Removed { .. } => "no_worker",
-            Self::AtCapacity => "at_capacity",
+            Self::AtCapacity | Self::Full { .. } => "at_capacity",
             Self::WorkerTimeout { .. } => "worker_timeout",
         }
     }
@@ -141,6 +156,7 @@ impl Refusal {
             Self::AtCapacity => {
                 "too many request bodies are waiting in the gateway's memory (max_buffered_bytes)".into()
             }
+            Self::Full { server, slot, waited } => full(server, *slot, *waited),
             Self::WorkerTimeout { limit } => {
                 format!("the worker did not answer within {limit} s (worker_timeout_seconds)")
             }
@@ -189,6 +205,19 @@ impl Refusal {
     }
 }
 
+fn full(server: &str, slot: Option<u16>, waited: Option<u64>) -> String {
+    let who = match slot {
+        Some(slot) => format!("the session's worker (server {server}, slot {slot})"),
+        None => format!("every worker of server {server}"),
+    };
+    match waited {
+        Some(waited) => format!(
+            "{who} has max_in_flight_per_worker requests, and none was done within {waited} s (queue_timeout_seconds)"
+        ),
+        None => format!("{who} has max_in_flight_per_worker requests, and max_queued_per_worker wait"),
+    }
+}
+
 impl From<session::Refusal> for Refusal {
     fn from(refusal: session::Refusal) -> Self {
         Self::Rule(refusal)
@@ -210,6 +239,8 @@ mod tests {
             Refusal::Stopping,
             Refusal::Removed { server: "s".into() },
             Refusal::AtCapacity,
+            Refusal::Full { server: "s".into(), slot: Some(1), waited: None },
+            Refusal::Full { server: "s".into(), slot: None, waited: Some(1) },
             Refusal::WorkerTimeout { limit: 1 },
         ] {
             for kind in Kind::ALL {

@@ -46,6 +46,7 @@ impl Settlement {
 
     /// Settles what the reply's head decides; to be called before the head goes out.
     pub(super) fn reply(&mut self, reply: &Reply) -> HeadEffects {
+        self.worker.note_answer();
         let now = self.shared.clock.now();
         self.ticket.as_mut().map_or_else(HeadEffects::default, |t| self.server.sessions.reply(t, reply, now))
     }

@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     sync::{
         Arc, PoisonError, RwLock,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
 };
 
@@ -20,6 +20,8 @@ pub(super) struct Owner {
     exited: AtomicBool,
     /// Sessions by state.
     pub(super) sessions: [AtomicUsize; 3],
+    /// Sessions that it has had, claims that were withdrawn not among them.
+    pub(super) taken: AtomicU64,
 }
 
 impl Owner {
@@ -89,7 +91,12 @@ impl Owners {
                 || !owner.is_empty()
         });
         let exited = newest.is_some_and(|newest| is_ancient(id.generation, newest));
-        let owner = Arc::new(Owner { id, exited: AtomicBool::new(exited), sessions: Default::default() });
+        let owner = Arc::new(Owner {
+            id,
+            exited: AtomicBool::new(exited),
+            sessions: Default::default(),
+            taken: AtomicU64::new(0),
+        });
         owners.insert(id, owner.clone());
         owner
     }

@@ -110,6 +110,7 @@ impl Record {
     /// A new record, claimed and with one request in flight if that counts.
     pub(super) fn claim(owner: Arc<Owner>, now: Millis, counted: bool) -> Self {
         owner.sessions[SessionState::Claimed as usize].fetch_add(1, Ordering::Relaxed);
+        owner.taken.fetch_add(1, Ordering::Relaxed);
         Self {
             owner,
             last: now,

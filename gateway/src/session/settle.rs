@@ -253,6 +253,9 @@ impl SessionTable {
         }
         let is_void = record.is_void();
         let is_over = socket_over(record, ticket.socket, ticket.unnamed);
+        if is_void {
+            record.owner.taken.fetch_sub(1, Ordering::Relaxed);
+        }
         if is_void || is_over {
             let removed = self.remove(entry);
             self.totals.withdrawn.fetch_add(u64::from(is_void), Ordering::Relaxed);

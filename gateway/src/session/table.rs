@@ -335,6 +335,11 @@ impl SessionTable {
             .map_or(0, |owner| owner.count(SessionState::Claimed) + owner.count(SessionState::Open))
     }
 
+    /// How many sessions a worker has had, those that are over among them.
+    pub fn taken(&self, worker: WorkerId) -> u64 {
+        self.owners.known(worker).map_or(0, |owner| owner.taken.load(Ordering::Relaxed))
+    }
+
     /// Sessions of one worker by state: claimed, open, ended.
     pub fn of_worker(&self, worker: WorkerId) -> [usize; 3] {
         let owner = self.owners.known(worker);

@@ -54,6 +54,10 @@ pub(crate) fn for_death(exit: &Exit) -> &'static str {
     }
 }
 
+/// What to try when a worker answered nothing for too long.
+pub(crate) const HUNG: &str = "see where it was blocked: PYTHONFAULTHANDLER=1 in its `environment` has Python say so at SIGABRT, which \
+     came first; if it is only busy for that long, raise `hang_timeout_seconds`";
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -45,7 +45,7 @@ impl fmt::Display for Unasked {
 
 /// Why the config leaves nothing to ask; `None`: ask.
 fn unasked(server: &ServerConfig) -> Option<Unasked> {
-    if server.num_workers <= 1 {
+    if server.most_workers() <= 1 {
         Some(Unasked::OneWorker)
     } else if !matches!(server.launch, Launch::NemoGym { .. }) {
         Some(Unasked::Command)
@@ -101,7 +101,7 @@ pub async fn ask(server: &ServerConfig, binary: &Path) -> Result<Asked, Refused>
     if let Some(why) = unasked(server) {
         return Ok(Asked::NotNeeded(why));
     }
-    let num_workers = server.num_workers;
+    let num_workers = server.most_workers();
     let refused = |seen, output| Refused { server: server.name.clone(), num_workers, seen, output };
     let plan = plan_gym(server, GymRun { num_workers, dry_run: true })
         .map_err(|error| refused(format!("it could not be asked: {error}"), Vec::new()))?;

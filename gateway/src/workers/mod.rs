@@ -2,7 +2,8 @@
 //!
 //! A [`Supervisor`] keeps each of a server's slots filled. A process's task starts it through a keeper, probes it until it
 //! answers, puts it into the [`WorkerSet`] that the proxy reads, lets it drain when it is told to, and sees its exit; a
-//! slot's task starts the next one. [`Supervisor::replace`] is the rolling way to another process, for whatever reason.
+//! slot's task starts the next one. [`Supervisor::replace`] is the rolling way to another process, for whatever reason,
+//! such as a limit that a worker is over.
 
 mod address;
 mod advice;
@@ -12,7 +13,11 @@ mod capture;
 mod cgroup;
 mod conditions;
 mod describe;
+mod elastic;
+mod hang;
 mod launch;
+mod limiter;
+mod limits;
 mod listener;
 mod log_file;
 mod memory;
@@ -22,7 +27,9 @@ mod progress;
 mod report;
 mod roll;
 mod rolls;
+mod room;
 mod run_dir;
+mod scaler;
 mod set;
 mod shared;
 mod slot;
@@ -37,7 +44,8 @@ pub(crate) mod testing;
 pub use address::Address;
 pub use ask::{Asked, Refused, Unasked, ask};
 pub use describe::{Undescribed, describe};
-pub use memory::resident_by_group;
+pub use limits::Replacements;
+pub use memory::Resident;
 pub use progress::PhaseTimes;
 pub use report::{
     DrainStatus, DrainTotals, ExitReport, Failed, LastFailure, NotReplaced, OtherStatus, Phase, SlotStatus,
@@ -45,7 +53,9 @@ pub use report::{
 };
 pub use roll::{RollState, RollStatus};
 pub use rolls::{NotRolling, RollTotals};
-pub use set::{InFlight, Worker, WorkerSet};
+pub use room::Turn;
+pub use scaler::ScaleTotals;
+pub use set::{Entry, InFlight, Worker, WorkerSet};
 pub use slots::Resized;
 pub use state::{SlotState, Transitions};
 pub use supervisor::{Held, Reconfigured, Supervisor, WorkerEvents};

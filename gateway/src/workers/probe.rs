@@ -65,6 +65,11 @@ pub(crate) async fn probe(address: &Address) -> Probed {
     Probed::NotReady("no path was answered".into())
 }
 
+/// Whether a worker gives any reply at all, however long that takes.
+pub(crate) async fn answers(address: &Address) -> bool {
+    get(address, PATHS[1]).await.is_ok()
+}
+
 enum Failed {
     Connect,
     Reply(hyper::Error),

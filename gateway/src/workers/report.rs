@@ -9,7 +9,7 @@ use std::{
 
 use serde::Serialize;
 
-use super::{PhaseTimes, SlotState, Transitions};
+use super::{PhaseTimes, Replacements, SlotState, Transitions};
 use crate::{keeper::Exit, worker_id::WorkerId};
 
 /// Lines of output that are kept for reports.
@@ -50,6 +50,10 @@ pub struct SlotStatus {
     pub output: Vec<String>,
     /// The drain that its worker is in.
     pub drain: Option<DrainStatus>,
+    /// The limit that its worker is over, for which it is to be replaced.
+    pub over_limit: Option<String>,
+    /// How often its workers were replaced for a limit.
+    pub replacements: Replacements,
     /// Its other living processes, by generation: the one that is to take over, and older ones that drain.
     pub others: Vec<OtherStatus>,
 }
@@ -100,13 +104,19 @@ pub struct ExitReport {
     pub ready_for: Duration,
     /// The gateway had asked it to.
     pub asked_for: bool,
+    /// It had answered nothing for so long that it was killed.
+    pub hung: Option<Duration>,
     /// The last lines of its output, as far as they have come.
     pub output: Vec<String>,
 }
 
 impl fmt::Display for ExitReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} after {:.1} s", self.exit, self.ready_for.as_secs_f64())
+        write!(f, "{} after {:.1} s", self.exit, self.ready_for.as_secs_f64())?;
+        match self.hung {
+            Some(quiet) => write!(f, ": it hung, and answered nothing for {:.1} s", quiet.as_secs_f64()),
+            None => Ok(()),
+        }
     }
 }
 

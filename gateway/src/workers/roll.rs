@@ -5,7 +5,7 @@ use std::{collections::VecDeque, sync::Arc, time::SystemTime};
 use tokio::{sync::watch, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use super::{NotReplaced, slots::Slots};
+use super::{NotReplaced, shared::LaunchChange, slots::Slots};
 use crate::{config::StartedAs, worker_id::WorkerId};
 
 /// How far a rolling restart is.
@@ -66,6 +66,8 @@ pub(crate) struct Roll {
     todo: VecDeque<u16>,
     /// What the new workers are started as, if not as the old ones. It holds for all once the first is ready.
     started_as: Option<Arc<StartedAs>>,
+    /// Until it does.
+    changing: Option<LaunchChange>,
     status: watch::Sender<RollStatus>,
     cancel: CancellationToken,
     replacing: JoinSet<(u16, Result<WorkerId, NotReplaced>)>,
@@ -101,6 +103,7 @@ impl Roll {
         let handle = RollHandle { status: receiver, started_as: started_as.clone(), cancel: cancel.clone() };
         let todo = todo.into();
         let roll = Self {
+            changing: started_as.as_ref().map(|_| slots.shared.change_launch()),
             slots,
             todo,
             started_as,
@@ -176,6 +179,7 @@ impl Roll {
                 let first = self.replaced.is_empty() && !self.cancel.is_cancelled();
                 if let Some(started_as) = self.started_as.as_ref().filter(|_| first) {
                     self.slots.shared.adopt_workers(started_as);
+                    self.changing = None;
                 }
                 self.replaced.push(worker);
                 self.status.send_modify(|status| status.replaced.push(slot));

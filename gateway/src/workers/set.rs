@@ -1,16 +1,22 @@
 //! The ready workers, as the proxy sees them.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, AtomicUsize, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
 use arc_swap::ArcSwap;
-use tokio::sync::watch;
+use tokio::{sync::watch, time::Instant};
 use tokio_util::sync::CancellationToken;
 
-use super::Address;
-use crate::worker_id::WorkerId;
+use super::{
+    Address, Turn,
+    room::{Line, Room},
+};
+use crate::{config::WorkerLimits, worker_id::WorkerId};
 
 /// One worker process that takes requests, as the proxy sees it.
 #[derive(Debug)]
@@ -19,8 +25,17 @@ pub struct Worker {
     pub id: WorkerId,
     /// Where it listens.
     pub address: Address,
+    /// Its process ID, where it has one of its own.
+    pid: Option<i32>,
+    ready_since: Instant,
     exited: CancellationToken,
     in_flight: AtomicUsize,
+    /// Requests whose reply has begun.
+    answered: AtomicU64,
+    /// What all of the server's workers may have.
+    room: Arc<Room>,
+    /// Requests that wait for this one.
+    line: Arc<Line>,
     /// It keeps its sessions, and is to get no new ones.
     drains: AtomicBool,
     /// Nobody may enter. Set before `in_flight` is read for the last time, read after it was raised: whoever is not seen
@@ -34,11 +49,46 @@ impl Worker {
         Self {
             id,
             address,
+            pid: None,
+            ready_since: Instant::now(),
             exited: CancellationToken::new(),
             in_flight: AtomicUsize::new(0),
+            answered: AtomicU64::new(0),
+            room: Arc::default(),
+            line: Arc::default(),
             drains: AtomicBool::new(false),
             closed: AtomicBool::new(false),
         }
+    }
+
+    /// The same, as this process.
+    pub(crate) fn with_pid(self, pid: Option<i32>) -> Self {
+        Self { pid, ..self }
+    }
+
+    /// The same, as one of the workers of `set`.
+    pub(crate) fn in_set(self, set: &WorkerSet) -> Self {
+        Self { room: Arc::clone(&set.room), ..self }
+    }
+
+    /// Its process ID.
+    pub(crate) fn pid(&self) -> Option<i32> {
+        self.pid
+    }
+
+    /// For how long it has been ready.
+    pub(crate) fn ready_for(&self) -> Duration {
+        self.ready_since.elapsed()
+    }
+
+    /// Requests that it has answered: whose reply has begun.
+    pub fn answered(&self) -> u64 {
+        self.answered.load(Ordering::Relaxed)
+    }
+
+    /// Notes that a reply of its has begun.
+    pub fn note_answer(&self) {
+        self.answered.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Cancelled when the process has exited, after `WorkerEvents::exited` returned; or when it is given up at the end of
@@ -52,8 +102,59 @@ impl Worker {
         self.in_flight.load(Ordering::SeqCst)
     }
 
-    /// Counts a request in, for as long as the guard lives; `None` if the worker's drain is about to be over. Then the
-    /// [`WorkerSet`] changes soon: it is gone, or can be entered again.
+    /// Requests that wait for room at it.
+    pub fn queued(&self) -> usize {
+        self.line.len()
+    }
+
+    /// Whether it may have one more request, and nobody waits for that.
+    pub fn has_room(&self) -> bool {
+        let most = self.room.max_in_flight();
+        most == usize::MAX || (self.in_flight() < most && self.queued() == 0)
+    }
+
+    /// Counts a request in, if there is room.
+    pub fn enter_if_room(self: &Arc<Self>) -> Entry {
+        if self.queued() > 0 || !self.take_room() {
+            return Entry::Full;
+        }
+        let entered = InFlight(Arc::clone(self));
+        if self.is_closed() { Entry::Closed } else { Entry::Entered(entered) }
+    }
+
+    /// Joins those who wait for room at it; `None`: `max_queued_per_worker` do.
+    pub fn queue(self: &Arc<Self>) -> Option<Turn> {
+        let turn = self.line.join(self.room.max_queued())?;
+        // There may be some since the caller looked.
+        self.hand_on();
+        Some(turn)
+    }
+
+    /// Counts one in, up to the limit.
+    fn take_room(&self) -> bool {
+        let most = self.room.max_in_flight();
+        if most == usize::MAX {
+            self.in_flight.fetch_add(1, Ordering::SeqCst);
+            return true;
+        }
+        let more = |now: usize| (now < most).then_some(now + 1);
+        self.in_flight.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more).is_ok()
+    }
+
+    /// Gives what room there is to those who wait.
+    fn hand_on(self: &Arc<Self>) {
+        let own = || self.line.next(|| self.take_room());
+        // A worker that leaves serves those alone who need it.
+        let is_for_all = || !self.is_draining() && !self.is_closed() && !self.exited.is_cancelled();
+        let common = || is_for_all().then(|| self.room.line.next(|| self.take_room())).flatten();
+        while let Some(turn) = own().or_else(common) {
+            // Whoever has left meanwhile gives it back here, and it goes to the next one.
+            let _ = turn.send(InFlight(Arc::clone(self)));
+        }
+    }
+
+    /// Counts a request in whatever the room, for as long as the guard lives; `None` if the worker's drain is about to be
+    /// over. Then the [`WorkerSet`] changes soon: it is gone, or can be entered again.
     pub fn enter(self: &Arc<Self>) -> Option<InFlight> {
         self.in_flight.fetch_add(1, Ordering::SeqCst);
         // Counts itself out again where it may not stay.
@@ -98,7 +199,18 @@ impl Worker {
     }
 }
 
-/// A request that is with a worker; dropping it counts it out.
+/// What became of a request that wanted to enter.
+#[derive(Debug)]
+pub enum Entry {
+    /// It is in.
+    Entered(InFlight),
+    /// There is no room: [`Worker::queue`].
+    Full,
+    /// As [`Worker::enter`] without a guard.
+    Closed,
+}
+
+/// A request that is with a worker; dropping it counts it out, and lets the next one in.
 #[derive(Debug)]
 pub struct InFlight(Arc<Worker>);
 
@@ -112,6 +224,9 @@ impl InFlight {
 impl Drop for InFlight {
     fn drop(&mut self) {
         self.0.in_flight.fetch_sub(1, Ordering::SeqCst);
+        if self.0.line.len() > 0 || self.0.room.line.len() > 0 {
+            self.0.hand_on();
+        }
     }
 }
 
@@ -120,11 +235,12 @@ impl Drop for InFlight {
 pub struct WorkerSet {
     workers: ArcSwap<Vec<Arc<Worker>>>,
     changes: watch::Sender<u64>,
+    room: Arc<Room>,
 }
 
 impl Default for WorkerSet {
     fn default() -> Self {
-        Self { workers: ArcSwap::default(), changes: watch::Sender::new(0) }
+        Self { workers: ArcSwap::default(), changes: watch::Sender::new(0), room: Arc::default() }
     }
 }
 
@@ -144,6 +260,25 @@ impl WorkerSet {
         self.changes.subscribe()
     }
 
+    /// Joins those who wait for whichever worker has room first; `None`: `max_queued_per_worker` for each worker do.
+    pub fn queue(&self) -> Option<Turn> {
+        let workers = self.workers.load();
+        let turn = self.room.line.join(self.room.max_queued().saturating_mul(workers.len()))?;
+        workers.iter().for_each(|worker| worker.hand_on());
+        Some(turn)
+    }
+
+    /// Requests that wait for whichever worker has room first.
+    pub fn queued(&self) -> usize {
+        self.room.line.len()
+    }
+
+    /// Goes by these limits from now on.
+    pub(crate) fn set_limits(&self, limits: &WorkerLimits) {
+        self.room.set(limits);
+        self.workers.load().iter().for_each(|worker| worker.hand_on());
+    }
+
     /// Adds a worker; tell with [`WorkerSet::changed`].
     pub(crate) fn add(&self, worker: &Arc<Worker>) {
         self.workers.rcu(|workers| {
@@ -152,6 +287,7 @@ impl WorkerSet {
             workers.sort_by_key(|worker| worker.id);
             workers
         });
+        worker.hand_on();
     }
 
     /// Takes a worker out; tell with [`WorkerSet::changed`].

@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -12,7 +12,10 @@ use arc_swap::ArcSwap;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::{DrainTotals, StartFailure, WorkerEvents, WorkerSet, backoff::BackoffTimes, spawner::Spawner};
+use super::{
+    DrainTotals, StartFailure, WorkerEvents, WorkerSet, backoff::BackoffTimes, scaler::Scales,
+    spawner::Spawner,
+};
 use crate::config::{ServerConfig, StartedAs};
 
 /// How the first starts of a server's slots went.
@@ -53,11 +56,14 @@ impl Setup {
 pub(crate) struct Shared {
     pub(crate) server: String,
     pub(crate) setup: ArcSwap<Setup>,
-    pub(crate) spawner: Box<dyn Spawner>,
+    pub(crate) spawner: Arc<dyn Spawner>,
     pub(crate) events: Arc<dyn WorkerEvents>,
     pub(crate) workers: Arc<WorkerSet>,
     pub(crate) first_starts: watch::Sender<FirstStarts>,
     pub(crate) drains: Drains,
+    pub(crate) scales: Scales,
+    /// Rolling restarts to another way of starting workers that does not hold for all yet.
+    pub(crate) changing_launch: Arc<AtomicUsize>,
     pub(crate) stop: CancellationToken,
 }
 
@@ -82,6 +88,17 @@ impl Shared {
         self.adopt(self.stop_timeout(), |now| now.with_workers(started_as));
     }
 
+    /// Whether workers that are started now may be started in a way that is to be replaced.
+    pub(crate) fn is_changing_launch(&self) -> bool {
+        self.changing_launch.load(Ordering::SeqCst) > 0
+    }
+
+    /// Says that a rolling restart to another way of starting workers is under way, until it is dropped.
+    pub(crate) fn change_launch(&self) -> LaunchChange {
+        self.changing_launch.fetch_add(1, Ordering::SeqCst);
+        LaunchChange(Arc::clone(&self.changing_launch))
+    }
+
     /// How long a drain may take; `None`: for ever.
     pub(crate) fn drain_timeout(&self) -> Option<Duration> {
         self.setup.load().config.settings.drain_timeout
@@ -93,6 +110,15 @@ impl Shared {
 
     pub(crate) fn max_surge(&self) -> usize {
         self.setup.load().config.settings.max_surge
+    }
+}
+
+/// A rolling restart whose way of starting workers does not hold for all yet.
+pub(crate) struct LaunchChange(Arc<AtomicUsize>);
+
+impl Drop for LaunchChange {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 

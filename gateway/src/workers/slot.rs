@@ -149,7 +149,9 @@ impl Slot {
         self.next_generation += 1;
         let (leave, told) = watch::channel(None);
         let (started_as, reason, permit, done) = match replace {
-            Some(Replace { reason, started_as, permit, done }) => (started_as, reason, permit, Some(done)),
+            Some(Replace { reason, started_as, permit, done, instead_of: _ }) => {
+                (started_as, reason, permit, Some(done))
+            }
             None => (None, String::new(), None, None),
         };
         let life = Life {
@@ -179,6 +181,12 @@ impl Slot {
     }
 
     fn replace(&mut self, replace: Replace) {
+        let goes_by = self.current.as_ref().filter(|_| self.successor.is_none()).map(|one| one.id.generation);
+        if replace.instead_of.is_some_and(|meant| goes_by != Some(meant)) {
+            // Whoever asked may have gone.
+            let _ = replace.done.send(Err(NotReplaced::CalledOff));
+            return;
+        }
         self.wants = Wants::AProcess;
         self.call_off(|| NotReplaced::CalledOff);
         if let Some(mut starting) = self.current.take_if(|current| !current.is_ready) {

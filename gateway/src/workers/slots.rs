@@ -13,6 +13,7 @@ use tokio::{
 
 use super::{
     NotReplaced, SlotState, SlotStatus,
+    limits::Cause,
     shared::Shared,
     slot::{Cell, Command, Replace, Slot},
     surge::{Permit, Surge},
@@ -89,6 +90,50 @@ impl Slots {
         resized
     }
 
+    /// So many slots more: the lowest that are not needed.
+    pub(crate) fn grow(&self, count: usize) -> Vec<u16> {
+        let mut added = Vec::new();
+        let mut known = self.lock();
+        for slot in 0..u16::MAX {
+            if added.len() == count {
+                break;
+            }
+            match known.slots.get_mut(&slot) {
+                Some(one) if one.needed => continue,
+                Some(one) => {
+                    (one.needed, one.drained) = (true, false);
+                    one.tell(Command::Fill);
+                }
+                None => self.open(&mut known, slot),
+            }
+            added.push(slot);
+        }
+        added
+    }
+
+    /// One slot less, by draining. Whether it was needed.
+    pub(crate) fn remove(&self, slot: u16, reason: &str) -> bool {
+        let mut known = self.lock();
+        let Some(one) = known.slots.get_mut(&slot).filter(|one| one.needed) else { return false };
+        one.needed = false;
+        one.tell(Command::Drain { reason: reason.into(), for_good: true });
+        true
+    }
+
+    /// Slots that are needed and not emptied by hand, and how many of them are about to have a worker.
+    pub(crate) fn filled_and_starting(&self) -> (Vec<u16>, usize) {
+        let known = self.lock();
+        let filled = || known.slots.iter().filter(|(_, one)| one.needed && !one.drained);
+        let starts =
+            |one: &One| !matches!(one.cell.snapshot(None).state, SlotState::Ready | SlotState::Failed);
+        (filled().map(|(slot, _)| *slot).collect(), filled().filter(|(_, one)| starts(one)).count())
+    }
+
+    /// Whether the server is to have no workers any more.
+    pub(crate) fn is_emptied(&self) -> bool {
+        self.lock().slots.values().all(|one| !one.needed)
+    }
+
     fn open(&self, known: &mut Known, slot: u16) {
         let (commands, orders) = mpsc::unbounded_channel();
         let cell = Arc::new(Cell::new(&self.shared.server, slot));
@@ -162,10 +207,47 @@ impl Slots {
                 return Err(NotReplaced::NoSlot(slot));
             };
             one.drained = false;
-            one.tell(Command::Replace(Replace { reason: reason.into(), started_as, permit, done }));
+            let reason = reason.into();
+            one.tell(Command::Replace(Replace { reason, instead_of: None, started_as, permit, done }));
         }
         // Dropped unanswered with the slot's task.
         answer.await.unwrap_or(Err(NotReplaced::Stopped))
+    }
+
+    /// [`Slots::replace`], if the slot still goes by this worker when its turn comes, and nobody else is replacing it.
+    pub(crate) async fn replace_worker(
+        &self,
+        worker: WorkerId,
+        reason: &str,
+    ) -> Result<WorkerId, NotReplaced> {
+        let permit = tokio::select! {
+            biased;
+            () = self.shared.stop.cancelled() => return Err(NotReplaced::Stopped),
+            permit = self.permit(worker.slot) => permit,
+        };
+        let (done, answer) = oneshot::channel();
+        {
+            let known = self.lock();
+            let Some(one) = known.slots.get(&worker.slot).filter(|one| one.needed && !one.drained) else {
+                return Err(NotReplaced::Drained);
+            };
+            let (reason, instead_of) = (reason.into(), Some(worker.generation));
+            one.tell(Command::Replace(Replace { reason, instead_of, started_as: None, permit, done }));
+        }
+        answer.await.unwrap_or(Err(NotReplaced::Stopped))
+    }
+
+    /// Notes the limit that a worker is over, if it is over one.
+    pub(crate) fn over_limit(&self, worker: WorkerId, why: Option<&str>) {
+        if let Some(one) = self.lock().slots.get(&worker.slot) {
+            one.cell.over_limit(worker, why);
+        }
+    }
+
+    pub(crate) fn count_replacement(&self, slot: u16, cause: Cause) {
+        if let Some(one) = self.lock().slots.get(&slot) {
+            one.cell.replaced(cause);
+        }
     }
 
     /// Waits until one more worker may be there; `None`: the slot has none that serves, so a new one is not one more.

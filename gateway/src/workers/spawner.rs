@@ -1,17 +1,17 @@
 //! How a slot comes to a process, and hears that it is ready: the seam between the state machine and the system.
 
-use std::{path::PathBuf, time::Duration};
+use std::{io, path::PathBuf, time::Duration};
 
 use async_trait::async_trait;
 use http::HeaderMap;
 use tokio::time::sleep;
 
 use super::{
-    Address,
+    Address, Resident,
     address::Places,
     launch, listener,
     log_file::LogFile,
-    probe::{Probed, is_listening, probe},
+    probe::{Probed, answers, is_listening, probe},
     process::{Label, Process},
     progress::Progress,
     report::Phase,
@@ -45,6 +45,14 @@ pub(crate) trait Spawner: Send + Sync {
 
     /// Returns when the worker answers as a ready one does; what it waits for stands in `progress`.
     async fn ready(&self, launched: &Launched, progress: &mut Progress) -> Answered;
+
+    /// Whether a worker gives any reply at all; may take for ever.
+    async fn answers(&self, address: &Address) -> bool;
+
+    /// What memory processes take now; blocks.
+    fn resident(&self) -> io::Result<Resident> {
+        Resident::read()
+    }
 }
 
 /// Starts real processes.
@@ -84,6 +92,10 @@ impl Spawner for KeeperSpawner {
             }
             sleep(ASK_EVERY).await;
         }
+    }
+
+    async fn answers(&self, address: &Address) -> bool {
+        answers(address).await
     }
 }
 

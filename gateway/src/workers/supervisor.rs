@@ -12,11 +12,13 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    DrainTotals, ExitReport, NotReplaced, NotRolling, Resized, RollStatus, RollTotals, SlotStatus,
-    StartFailure, Worker, WorkerSet,
+    DrainTotals, ExitReport, NotReplaced, NotRolling, Resized, RollStatus, RollTotals, ScaleTotals,
+    SlotStatus, StartFailure, Worker, WorkerSet,
+    limiter::Limiter,
     roll::Roll,
     rolls::Rolls,
     run_dir::RunDir,
+    scaler::{Scaler, Scales},
     shared::{Drains, FirstStarts, Setup, Shared},
     slots::Slots,
     spawner::{KeeperSpawner, Spawner},
@@ -41,6 +43,9 @@ pub trait WorkerEvents: Send + Sync {
 
     /// What a worker must not be ended for yet. Asked every 100 ms while it drains.
     fn sessions(&self, worker: WorkerId) -> Held;
+
+    /// How many sessions a worker has had, those that are over among them.
+    fn taken(&self, worker: WorkerId) -> u64;
 }
 
 /// The sessions of one worker.
@@ -111,15 +116,20 @@ impl Supervisor {
         let shared = Arc::new(Shared {
             server: server.name.clone(),
             setup: ArcSwap::from_pointee(setup),
-            spawner,
+            spawner: spawner.into(),
             events,
             workers,
             first_starts: watch::Sender::new(FirstStarts::default()),
             drains: Drains::default(),
+            scales: Scales::default(),
+            changing_launch: Arc::default(),
             stop: CancellationToken::new(),
         });
+        shared.workers.set_limits(&server.settings.limits);
         let slots = Slots::new(shared);
         slots.resize(server.num_workers, "");
+        slots.spawn(Limiter::new(Arc::clone(&slots)).run());
+        slots.spawn(Scaler::new(Arc::clone(&slots)).run());
         Self {
             slots,
             first_slots: usize::from(server.num_workers),
@@ -146,6 +156,11 @@ impl Supervisor {
     /// What drains have cost.
     pub fn drains(&self) -> DrainTotals {
         self.slots.shared.drains.totals()
+    }
+
+    /// How often the number of workers was changed by what there was to do.
+    pub fn scales(&self) -> ScaleTotals {
+        self.slots.shared.scales.totals()
     }
 
     /// Whether one of its workers has ever been ready.
@@ -241,8 +256,15 @@ impl Supervisor {
             let started_as = now.started_as();
             if is_another(config, &started_as) { config.with_workers(&started_as) } else { config.clone() }
         });
+        shared.workers.set_limits(&config.settings.limits);
         self.slots.look_at_surge();
-        let resized = self.slots.resize(config.num_workers, "the config has fewer workers");
+        // Where the number is not fixed it stays what it has become, within the bounds.
+        let is_fixed = config.workers_range().0 == config.workers_range().1;
+        let resized = if is_fixed || config.num_workers != now.num_workers {
+            self.slots.resize(config.num_workers, "the config has fewer workers")
+        } else {
+            Resized::default()
+        };
         let rolls_there = rolling_to.as_ref().is_some_and(|started_as| !is_another(config, started_as));
         if rolling_to.is_some() && !rolls_there {
             rolls.call_off();

@@ -68,6 +68,10 @@ impl WorkerEvents for Tell {
     fn sessions(&self, _worker: WorkerId) -> Held {
         Held::default()
     }
+
+    fn taken(&self, _worker: WorkerId) -> u64 {
+        0
+    }
 }
 
 /// Tells of its worker on standard output, and stops in order when its standard input ends.

@@ -34,6 +34,10 @@ impl WorkerEvents for Events {
     fn sessions(&self, _worker: WorkerId) -> Held {
         Held::default()
     }
+
+    fn taken(&self, _worker: WorkerId) -> u64 {
+        0
+    }
 }
 
 fn start(server: ServerConfig) -> (Supervisor, mpsc::UnboundedReceiver<Event>) {

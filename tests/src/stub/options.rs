@@ -23,6 +23,8 @@ pub enum Behaviour {
     RefuseSeveral,
     /// Set no session cookie on a probe's reply.
     NoProbeCookie,
+    /// Take 64 MiB of memory before listening.
+    Hoard,
     /// Say what it is only when the gate `describe` opens.
     DescribeLate,
 }
@@ -39,6 +41,7 @@ impl Behaviour {
             "stray" => Self::Stray,
             "refuse-several" => Self::RefuseSeveral,
             "no-probe-cookie" => Self::NoProbeCookie,
+            "hoard" => Self::Hoard,
             "describe-late" => Self::DescribeLate,
             _ => return None,
         })

@@ -35,6 +35,10 @@ pub(super) fn before_listening(options: &Options) -> Option<ExitCode> {
     if options.dry_run {
         return Some(ExitCode::SUCCESS);
     }
+    if options.has(Behaviour::Hoard) {
+        // Written to, or it would not be resident.
+        Box::leak(vec![1_u8; 64 << 20].into_boxed_slice());
+    }
     if options.has(Behaviour::ExitAtOnce) {
         println!("stub: starting");
         eprintln!("{LAST_WORDS}");

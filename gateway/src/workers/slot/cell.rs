@@ -13,8 +13,8 @@ use crate::{
     keeper::Exit,
     worker_id::WorkerId,
     workers::{
-        Address, DrainStatus, ExitReport, Failed, LastFailure, OtherStatus, SlotState, SlotStatus,
-        StartFailure, Transitions, advice, process::Process,
+        Address, DrainStatus, ExitReport, Failed, LastFailure, OtherStatus, Replacements, SlotState,
+        SlotStatus, StartFailure, Transitions, advice, limits::Cause, process::Process,
     },
 };
 
@@ -41,6 +41,7 @@ struct Inner {
     failures_in_a_row: u32,
     last_exit: Option<String>,
     last_failure: Option<LastFailure>,
+    replacements: Replacements,
 }
 
 /// One process; generation 0 stands for the time before the first.
@@ -52,6 +53,8 @@ struct One {
     address: Option<String>,
     started_unix: u64,
     drain: Option<(String, Instant)>,
+    /// The limit that it is over.
+    over_limit: Option<String>,
     /// Where process ID and output are read from.
     process: Option<Process>,
 }
@@ -76,6 +79,7 @@ impl Cell {
             failures_in_a_row: 0,
             last_exit: None,
             last_failure: None,
+            replacements: Replacements::default(),
         };
         Self { server: server.into(), slot, inner: Mutex::new(inner), living: watch::Sender::new(0) }
     }
@@ -101,6 +105,8 @@ impl Cell {
             last_failure: inner.last_failure.clone(),
             output: shown.and_then(|one| one.process.as_ref()).map(output).unwrap_or_default(),
             drain: shown.and_then(|one| one.drain_status(drain_limit)),
+            over_limit: shown.and_then(|one| one.over_limit.clone()),
+            replacements: inner.replacements,
             others: others.map(|one| one.status(drain_limit)).collect(),
         }
     }
@@ -149,6 +155,20 @@ impl Cell {
         }
     }
 
+    /// The limit that a worker is over, if it is over one.
+    pub(crate) fn over_limit(&self, id: WorkerId, why: Option<&str>) {
+        self.lock().with(id, |one| {
+            if one.over_limit.as_deref() != why {
+                one.over_limit = why.map(str::to_owned);
+            }
+        });
+    }
+
+    /// A worker that was over a limit has been replaced.
+    pub(crate) fn replaced(&self, cause: Cause) {
+        self.lock().replacements.count(cause);
+    }
+
     pub(super) fn draining(&self, id: WorkerId, reason: &str) {
         self.change(id, SlotState::Draining, reason, None, |inner| {
             inner.with(id, |one| one.drain = Some((reason.to_owned(), Instant::now())));
@@ -162,7 +182,7 @@ impl Cell {
             inner.count_oom(Some(&report.exit));
             inner.last_exit = Some(format!("{id} {report}"));
             if !report.asked_for {
-                let advice = advice::for_death(&report.exit);
+                let advice = report.hung.map_or_else(|| advice::for_death(&report.exit), |_| advice::HUNG);
                 inner.failed(Failed::Death { worker: id, report: report.clone(), advice });
             }
             inner.buried(id);
@@ -293,7 +313,7 @@ impl Inner {
     /// A process is gone.
     fn buried(&mut self, id: WorkerId) {
         self.with(id, |one| {
-            (one.lives, one.address, one.drain) = (false, None, None);
+            (one.lives, one.address, one.drain, one.over_limit) = (false, None, None, None);
         });
         self.show(self.shown);
     }

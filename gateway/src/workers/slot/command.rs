@@ -32,6 +32,8 @@ pub(crate) enum Command {
 #[derive(Debug)]
 pub(crate) struct Replace {
     pub(crate) reason: String,
+    /// Only as long as the slot goes by this generation, and none is to take over.
+    pub(crate) instead_of: Option<u32>,
     /// What it is started as, if not as the others.
     pub(crate) started_as: Option<Arc<StartedAs>>,
     /// Kept until the old process is gone.

@@ -1,6 +1,6 @@
 //! One process of a slot, from its start to its end.
 
-use std::{convert::Infallible, sync::Arc, time::Duration};
+use std::{convert::Infallible, pin::pin, sync::Arc, time::Duration};
 
 use nix::sys::signal::Signal;
 use tokio::{
@@ -16,6 +16,8 @@ use crate::{
     workers::{
         ExitReport, Phase, StartFailure, Worker, advice,
         backoff::HEALTHY_AFTER,
+        hang::hung,
+        limits::Cause,
         process::Process,
         progress::Progress,
         shared::Shared,
@@ -65,6 +67,8 @@ enum Turn {
     Leave(String),
     /// Its drain is over: nothing is left, or the rest is given up.
     Retired,
+    /// It has answered nothing for so long.
+    Hung(Duration),
 }
 
 impl Life {
@@ -85,7 +89,8 @@ impl Life {
             Start::Ready(Answered { address, headers }) => {
                 // The worker has it now.
                 launched.places.port = None;
-                let worker = Arc::new(Worker::new(id, address));
+                let pid = launched.process.stage().pid;
+                let worker = Arc::new(Worker::new(id, address).with_pid(pid).in_set(&self.shared.workers));
                 let ready_for = self.ready_life(&launched.process, &worker, &headers).await;
                 Ended { id, ready_for: Some(ready_for), failure: None }
             }
@@ -107,7 +112,7 @@ impl Life {
             Start::Unwanted(why) => {
                 progress.spent_now();
                 self.cell.draining(id, &why);
-                self.end(&launched.process).await;
+                self.end(&launched.process, Signal::SIGTERM).await;
                 launched.process.gone().await;
                 progress.seen.push_str(&format!("; {why}"));
                 let failure = self.failure(Some(&launched), progress, None);
@@ -149,29 +154,37 @@ impl Life {
         // Nobody listens where the slot is being stopped.
         let _ = self.ready.send(id);
 
-        let mut turn = self.serve(process).await;
+        let mut turn = self.serve(process, worker).await;
         if let Turn::Leave(why) = turn {
             turn = self.drain(process, worker, &why).await;
         }
-        let retired = matches!(turn, Turn::Retired);
+        let retired = matches!(turn, Turn::Retired | Turn::Hung(_));
+        let mut hung = None;
         let (exit, asked_for) = match turn {
             Turn::Exited(exit) => (exit, false),
             Turn::Retired => {
-                // To the rest of the gateway it is gone from here on: what a worker says after SIGTERM is no reply.
-                shared.workers.remove(id);
-                shared.events.retired(id);
-                worker.exited().cancel();
-                shared.workers.changed();
-                (self.end(process).await, true)
+                self.retire(worker);
+                (self.end(process, Signal::SIGTERM).await, true)
+            }
+            Turn::Hung(quiet) => {
+                hung = Some(quiet);
+                self.say_hung(quiet);
+                self.retire(worker);
+                (self.end(process, Signal::SIGABRT).await, false)
             }
             Turn::Stop | Turn::Leave(_) => {
                 self.cell.draining(id, "the gateway stops");
                 shared.workers.remove(id);
-                (self.end(process).await, true)
+                (self.end(process, Signal::SIGTERM).await, true)
             }
         };
-        let report =
-            ExitReport { exit, ready_for: since.elapsed(), asked_for, output: process.output().lines() };
+        let report = ExitReport {
+            exit,
+            ready_for: since.elapsed(),
+            asked_for,
+            hung,
+            output: process.output().lines(),
+        };
         if !retired {
             shared.workers.remove(id);
             shared.events.exited(id, &report);
@@ -183,8 +196,33 @@ impl Life {
         report.ready_for
     }
 
+    /// To the rest of the gateway it is gone from here on: what a worker says after its signal is no reply.
+    fn retire(&self, worker: &Worker) {
+        self.shared.workers.remove(self.id);
+        self.shared.events.retired(self.id);
+        worker.exited().cancel();
+        self.shared.workers.changed();
+    }
+
+    fn say_hung(&self, quiet: Duration) {
+        let (id, left) = (self.id, self.shared.events.sessions(self.id));
+        let limit = self.shared.config().settings.limits.hang_timeout.unwrap_or_default();
+        self.cell.replaced(Cause::Hang);
+        tracing::error!(
+            server = self.shared.server,
+            slot = id.slot,
+            generation = id.generation,
+            cause = Cause::Hang.as_str(),
+            sessions_lost = left.claimed + left.open,
+            "worker {id} hangs, and is aborted: it has answered neither a request nor a probe for {:.1} s \
+             (hang_timeout_seconds: {}); its sessions are lost",
+            quiet.as_secs_f64(),
+            limit.as_secs_f64()
+        );
+    }
+
     /// Until it exits, or is to end.
-    async fn serve(&mut self, process: &Process) -> Turn {
+    async fn serve(&mut self, process: &Process, worker: &Worker) -> Turn {
         let Self { shared, leave, cell, id, .. } = self;
         let healthy = async {
             sleep(HEALTHY_AFTER).await;
@@ -196,6 +234,7 @@ impl Life {
             exit = process.exited() => Turn::Exited(exit),
             () = shared.stop.cancelled() => Turn::Stop,
             why = told_to_leave(leave) => Turn::Leave(why),
+            quiet = hung(shared, worker) => Turn::Hung(quiet),
             never = healthy => match never {},
         }
     }
@@ -206,6 +245,7 @@ impl Life {
         let (id, begun) = (self.id, Instant::now());
         worker.drain();
         self.cell.draining(id, why);
+        let mut hung = pin!(hung(&self.shared, worker));
         let mut look = interval(LOOK_EVERY);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -213,6 +253,7 @@ impl Life {
                 biased;
                 exit = process.exited() => return Turn::Exited(exit),
                 () = stop.cancelled() => return Turn::Stop,
+                quiet = &mut hung => return Turn::Hung(quiet),
                 _ = look.tick() => {}
             }
             match worker.close_if(|| events.sessions(id).all() == 0) {
@@ -248,8 +289,8 @@ impl Life {
     }
 
     /// Asks a process to end, and kills its group if it does not.
-    async fn end(&self, process: &Process) -> Exit {
-        process.order(Order::Signal(Signal::SIGTERM as i32));
+    async fn end(&self, process: &Process, signal: Signal) -> Exit {
+        process.order(Order::Signal(signal as i32));
         let limit = self.shared.stop_timeout();
         match timeout(limit, process.exited()).await {
             Ok(exit) => exit,
@@ -257,7 +298,7 @@ impl Life {
                 tracing::warn!(
                     server = self.shared.server,
                     slot = self.id.slot,
-                    "still there {:.1} s after SIGTERM: killed",
+                    "still there {:.1} s after {signal}: killed",
                     limit.as_secs_f64()
                 );
                 process.order(Order::Kill);

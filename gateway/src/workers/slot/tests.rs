@@ -1,230 +1,24 @@
-use std::{collections::HashMap, sync::Mutex};
+use std::sync::atomic::Ordering;
 
-use async_trait::async_trait;
-use http::HeaderMap;
-use tokio::{
-    sync::{mpsc, oneshot},
-    time::timeout,
-};
+use tokio::time::timeout;
 
 use super::*;
 use crate::{
-    config::{Launch, ServerConfig, ServerSettings},
+    config::{Launch, ServerConfig},
     keeper::{Exit, Order},
-    workers::{
-        Address, ExitReport, Held, Phase, SlotStatus, Supervisor, Worker, WorkerEvents, WorkerSet,
-        address::Places,
-        process::{Process, ProcessDriver},
-        progress::Progress,
-        spawner::{Answered, Launched, Spawner},
-        testing,
-    },
+    workers::{Failed, Phase, Resident, SlotStatus, testing},
 };
 
 mod crash_loops;
 mod draining;
+mod hanging;
 mod launches;
+mod limits;
 mod rolling;
+mod scaling;
+mod stage;
 
-/// What the slot's surroundings see, in order.
-type Log = mpsc::UnboundedReceiver<String>;
-
-/// A start that a test plays.
-struct Played {
-    id: WorkerId,
-    at: Instant,
-    /// The command that it was started by.
-    argv: Vec<String>,
-    driver: ProcessDriver,
-    answer: oneshot::Sender<()>,
-}
-
-impl Played {
-    /// Answers the probe.
-    fn becomes_ready(&mut self) {
-        let (unused, _) = oneshot::channel();
-        self.driver.stage.send_modify(|stage| stage.pid = Some(7));
-        std::mem::replace(&mut self.answer, unused).send(()).unwrap();
-    }
-
-    fn ends(&self, exit: Exit) {
-        self.driver.stage.send_modify(|stage| {
-            stage.exit = Some(exit);
-            stage.gone = true;
-        });
-    }
-
-    /// Waits for SIGTERM, and obeys.
-    async fn is_asked_to_end(&mut self) {
-        assert_eq!(self.driver.orders.recv().await, Some(Order::Signal(15)));
-        self.ends(Exit::Code(0));
-    }
-
-    fn is_left_alone(&mut self) -> bool {
-        self.driver.orders.try_recv().is_err()
-    }
-}
-
-/// Hands every start to the test.
-struct FakeSpawner {
-    starts: mpsc::UnboundedSender<Played>,
-    answers: Mutex<HashMap<String, oneshot::Receiver<()>>>,
-}
-
-#[async_trait]
-impl Spawner for FakeSpawner {
-    fn launch(&self, server: &ServerConfig, id: WorkerId) -> Result<Launched, String> {
-        let (process, driver) = Process::driven();
-        let (answer, answered) = oneshot::channel();
-        let command = format!("fake {id}");
-        self.answers.lock().unwrap().insert(command.clone(), answered);
-        let Launch::Command { argv, .. } = &server.launch else { return Err("no command".into()) };
-        self.starts
-            .send(Played { id, at: Instant::now(), argv: argv.clone(), driver, answer })
-            .map_err(|_| "no test".to_owned())?;
-        Ok(Launched { process, places: Places::default(), command })
-    }
-
-    async fn ready(&self, launched: &Launched, progress: &mut Progress) -> Answered {
-        progress.reach(Phase::Listen, "nothing listens");
-        let answered = self.answers.lock().unwrap().remove(&launched.command).unwrap();
-        if answered.await.is_err() {
-            std::future::pending::<()>().await;
-        }
-        Answered { address: Address::Unix("/fake".into()), headers: HeaderMap::new() }
-    }
-}
-
-/// Notes what the worker set and the worker's token look like when events come.
-struct Notes {
-    log: mpsc::UnboundedSender<String>,
-    workers: Mutex<Option<Arc<WorkerSet>>>,
-    seen: Mutex<HashMap<WorkerId, Arc<Worker>>>,
-    held: Mutex<HashMap<WorkerId, Held>>,
-}
-
-impl Notes {
-    fn new(log: mpsc::UnboundedSender<String>) -> Self {
-        Self { log, workers: Mutex::default(), seen: Mutex::default(), held: Mutex::default() }
-    }
-
-    fn in_set(&self, id: WorkerId) -> bool {
-        self.workers.lock().unwrap().as_ref().unwrap().get(id).is_some()
-    }
-
-    fn ends(&self, what: &str, id: WorkerId) {
-        let cancelled = self.seen.lock().unwrap()[&id].exited().is_cancelled();
-        self.log.send(format!("{what} in set: {} cancelled: {cancelled}", self.in_set(id))).unwrap();
-    }
-}
-
-impl WorkerEvents for Notes {
-    fn ready(&self, worker: &Arc<Worker>, _probe: &HeaderMap) {
-        self.seen.lock().unwrap().insert(worker.id, Arc::clone(worker));
-        self.log.send(format!("ready {} in set: {}", worker.id, self.in_set(worker.id))).unwrap();
-    }
-
-    fn exited(&self, id: WorkerId, report: &ExitReport) {
-        self.ends(&format!("exited {id} {}", report.exit), id);
-    }
-
-    fn retired(&self, id: WorkerId) {
-        self.ends(&format!("retired {id}"), id);
-    }
-
-    fn sessions(&self, id: WorkerId) -> Held {
-        self.held.lock().unwrap().get(&id).copied().unwrap_or_default()
-    }
-}
-
-struct Play {
-    supervisor: Arc<Supervisor>,
-    starts: mpsc::UnboundedReceiver<Played>,
-    notes: Arc<Notes>,
-    log: Log,
-}
-
-fn play(num_workers: u16) -> Play {
-    play_with(num_workers, |_| {})
-}
-
-fn play_with(num_workers: u16, set: impl FnOnce(&mut ServerSettings)) -> Play {
-    let mut server = testing::server("fake", num_workers);
-    set(&mut server.settings);
-    let (starts_sender, starts) = mpsc::unbounded_channel();
-    let (log_sender, log) = mpsc::unbounded_channel();
-    let notes = Arc::new(Notes::new(log_sender));
-    let supervisor = Supervisor::with_spawner(
-        &server,
-        &testing::gateway(),
-        Arc::default(),
-        Arc::clone(&notes) as Arc<dyn WorkerEvents>,
-        Box::new(FakeSpawner { starts: starts_sender, answers: Mutex::default() }),
-    );
-    *notes.workers.lock().unwrap() = Some(supervisor.workers());
-    Play { supervisor: Arc::new(supervisor), starts, notes, log }
-}
-
-/// A process of a slot.
-fn id(slot: u16, generation: u32) -> WorkerId {
-    WorkerId { slot, generation }
-}
-
-impl Play {
-    /// The next start, which is to be this one.
-    async fn start(&mut self, slot: u16, generation: u32) -> Played {
-        let start = self.starts.recv().await.unwrap();
-        assert_eq!(start.id, id(slot, generation));
-        start
-    }
-
-    /// The same, and it becomes ready.
-    async fn ready(&mut self, slot: u16, generation: u32) -> Played {
-        let mut start = self.start(slot, generation).await;
-        start.becomes_ready();
-        self.settle().await;
-        start
-    }
-
-    /// Every first worker, ready.
-    async fn all_ready(&mut self, slots: u16) -> Vec<Played> {
-        let mut all = Vec::new();
-        for slot in 0..slots {
-            all.push(self.ready(slot, 1).await);
-        }
-        all
-    }
-
-    /// Lets every task do what it can without time.
-    async fn settle(&self) {
-        for _ in 0..100 {
-            tokio::task::yield_now().await;
-        }
-    }
-
-    fn worker(&self, slot: u16, generation: u32) -> Arc<Worker> {
-        Arc::clone(&self.notes.seen.lock().unwrap()[&id(slot, generation)])
-    }
-
-    fn hold(&self, slot: u16, generation: u32, open: usize) {
-        self.notes.held.lock().unwrap().insert(id(slot, generation), Held { open, ..Held::default() });
-    }
-
-    fn status(&self, slot: u16) -> SlotStatus {
-        self.supervisor.status().into_iter().find(|status| status.slot == slot).expect("such a slot")
-    }
-
-    fn state(&self, slot: u16) -> (u32, SlotState) {
-        let status = self.status(slot);
-        (status.generation, status.state)
-    }
-
-    /// Workers that take new sessions.
-    fn serving(&self) -> Vec<WorkerId> {
-        let workers = self.supervisor.workers().ready();
-        workers.iter().filter(|worker| !worker.is_draining()).map(|worker| worker.id).collect()
-    }
-}
+use stage::*;
 
 #[tokio::test(start_paused = true)]
 async fn a_worker_joins_after_its_event_and_leaves_before_its_exit_s() {
