@@ -68,10 +68,11 @@ impl fmt::Display for Refusal {
                     "Session {id} was closed and cannot be started again: start another under a new ID."
                 )
             }
+            // Short: NeMo Gym's agents pass on so much of it that the code behind it is seen.
             Self::SessionLost(id) => write!(
                 f,
-                "Session {id} is lost: the worker that held its state is no longer running, or gave it up after long idleness. \
-                 Start a new one, without this session's cookie or ID."
+                "Session {id} is lost: the worker that held its state is gone, or gave it up when idle. Start a new one, \
+                 without its cookie or ID."
             ),
             Self::CapacityReached { active, max } => {
                 write!(f, "All workers are full: {active} of {max} sessions are active.")

@@ -276,6 +276,8 @@ class Run:
         }
         config = global_config(instances, observability_enabled=args.observability)
         command = [sys.executable, str(HERE / "model_server.py"), "--port", str(model_port)]
+        if args.model_waits_for:
+            command += ["--wait-for", str(args.model_waits_for)]
         children.add("model", [*command, "--delay-ms", str(args.model_delay_ms)], model_port)
         children.add_gym("agent", "agent", config)
         front = "agent"
@@ -335,6 +337,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="number of the first episode")
     parser.add_argument("--timeout", type=float, default=60, help="seconds for one episode")
     parser.add_argument("--server", default="math_with_code", help="single_agent_turn only: which resources server")
+    parser.add_argument("--model-waits-for", type=Path, help="the model answers nothing before there is such a file")
     parser.add_argument("--model-delay-ms", type=float, default=0, help="the model thinks for so long each turn")
     parser.add_argument("--observability", action="store_true", help="agents then call /ng-rollout/<id>/<path>")
     parser.add_argument("--with-ray", action="store_true", help="leave Ray on in the environment server, as shipped")

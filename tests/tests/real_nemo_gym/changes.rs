@@ -45,6 +45,7 @@ async fn no_episode_is_lost_to_a_rolling_restart_and_reloads() {
         concurrency: peers::concurrency(),
         observability: false,
         model_delay_ms: 500,
+        model_waits_for: None,
     };
     let mut rounds = 0;
     while !done.load(Ordering::Relaxed) {

@@ -1,6 +1,9 @@
 //! A worker killed with SIGKILL: its sessions, and only those, are lost, and everything else goes on.
 
-use std::time::{Duration, Instant};
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use gym_gateway_tests::harness::{Answer, Call, admin, processes};
 use http::Method;
@@ -22,33 +25,21 @@ async fn a_killed_worker_costs_its_own_episodes_and_no_others() {
     let _alone = alone().await;
     let front = Front::start(python, "example_session_state_mgmt", json!({})).await;
     let port = front.gateway().front().port();
-    // The model thinks long enough that all episodes are open at the same time.
+    // The model says nothing until all episodes are open, and the worker is dead.
+    let folder = tempfile::tempdir().expect("a folder");
+    let killed = folder.path().join("killed");
     let suite = Suite {
         name: "counter",
         server: None,
         episodes: 64,
         concurrency: 64,
         observability: false,
-        model_delay_ms: 3000,
+        model_delay_ms: 0,
+        model_waits_for: Some(&killed),
     };
-    let playing = tokio::spawn({
-        let python = python.to_owned();
-        async move { suite.play(port, &python).await }
-    });
-    until("64 open sessions", Duration::from_secs(60), async || front.sessions("open", None).await == 64)
-        .await;
-    for slot in 0..4 {
-        assert_eq!(
-            front.sessions("open", Some(slot)).await,
-            16,
-            "sessions of slot {slot}: new ones go to the emptiest"
-        );
-    }
-
-    let pid = front.worker_number(VICTIM, "pid").await;
-    processes::signal(pid, Signal::SIGKILL);
-    processes::gone(pid).await;
-    let outcomes = playing.await.expect("the suite");
+    let playing = suite.play(port, python);
+    let killing = kill_when_all_are_open(&front, &killed);
+    let (outcomes, ()) = tokio::join!(playing, killing);
 
     let failed = Outcome::failures(&outcomes);
     assert_eq!(
@@ -63,10 +54,28 @@ async fn a_killed_worker_costs_its_own_episodes_and_no_others() {
 
     until("the slot is back", Duration::from_secs(60), async || is_back(&front).await).await;
     front.assert_settled("the kill").await;
-    let again = Suite { episodes: 8, concurrency: 8, model_delay_ms: 0, ..suite };
+    let again = Suite { episodes: 8, concurrency: 8, model_waits_for: None, ..suite };
     let outcomes = again.play(port, python).await;
     assert_eq!(Outcome::failures(&outcomes), [""; 0], "after the slot was back");
     front.stop().await;
+}
+
+/// Kills the victim when 64 sessions are open, 16 on each worker, and lets the model speak.
+async fn kill_when_all_are_open(front: &Front, killed: &Path) {
+    until("64 open sessions", Duration::from_secs(60), async || front.sessions("open", None).await == 64)
+        .await;
+    for slot in 0..4 {
+        assert_eq!(
+            front.sessions("open", Some(slot)).await,
+            16,
+            "sessions of slot {slot}: new ones go to the emptiest"
+        );
+    }
+
+    let pid = front.worker_number(VICTIM, "pid").await;
+    processes::signal(pid, Signal::SIGKILL);
+    processes::gone(pid).await;
+    std::fs::write(killed, "").expect("a file");
 }
 
 /// Each session has an interpreter, forked by its worker, that runs while the worker is killed. Those inherit the

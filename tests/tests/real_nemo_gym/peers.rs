@@ -50,6 +50,8 @@ pub(crate) struct Suite<'a> {
     pub(crate) observability: bool,
     /// How long the model thinks before each answer.
     pub(crate) model_delay_ms: u32,
+    /// The model answers nothing before there is such a file.
+    pub(crate) model_waits_for: Option<&'a Path>,
 }
 
 /// What became of one episode.
@@ -99,6 +101,9 @@ impl Suite<'_> {
             .arg(folder.path())
             .stdin(Stdio::null())
             .kill_on_drop(true);
+        if let Some(file) = self.model_waits_for {
+            command.arg("--model-waits-for").arg(file);
+        }
         if let Some(server) = self.server {
             command.args(["--server", server]);
         }

@@ -45,6 +45,7 @@ async fn without_owners_most_episodes_are_lost() {
         concurrency: 16,
         observability: false,
         model_delay_ms: 0,
+        model_waits_for: None,
     };
     let outcomes = suite.play(front.gateway().front().port(), python).await;
     let failed = Outcome::failures(&outcomes).len();
@@ -71,6 +72,7 @@ pub(crate) async fn play(front: &Front, python: &Path, implementation: &str, sui
                 concurrency: peers::concurrency(),
                 observability: *observability,
                 model_delay_ms: 0,
+                model_waits_for: None,
             };
             let outcomes = suite.play(front.gateway().front().port(), python).await;
             assert_eq!(
