@@ -286,9 +286,9 @@ async fn a_server_whose_port_is_in_use_fails_alone() {
 #[tokio::test]
 async fn a_port_that_another_server_of_the_gateway_has_is_said_to_be_its() {
     let gateway = setup().start().await;
-    write(&gateway, &setup(), |config| config["other"] = other(&gateway, 0));
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    write(&gateway, &setup(), |config| config["other"] = other(&gateway, port));
     reload(&gateway).await;
-    let port = gateway.front_of("other").await.port();
     let held = Call::new(gateway.front_of("other").await, Method::POST, "/increment").tag("held");
     let held = held.fault("gate=go").spawn();
     gateway.workers.tagged("waiting", "held").await;
