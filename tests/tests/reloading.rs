@@ -284,6 +284,29 @@ async fn a_server_whose_port_is_in_use_fails_alone() {
 }
 
 #[tokio::test]
+async fn a_port_that_another_server_of_the_gateway_has_is_said_to_be_its() {
+    let gateway = setup().start().await;
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    write(&gateway, &setup(), |config| config["other"] = other(&gateway, port));
+    reload(&gateway).await;
+    let held = Call::new(gateway.front_of("other").await, Method::POST, "/increment").tag("held");
+    let held = held.fault("gate=go").spawn();
+    gateway.workers.tagged("waiting", "held").await;
+    write(&gateway, &setup(), |config| {
+        config["other"] = other(&gateway, 0);
+        config["renamed"] = other(&gateway, port);
+    });
+    let said = stderr(&gateway.command(&["reload"]).await);
+    assert!(said.contains("(the server other of this gateway does)"), "{said}");
+    write(&gateway, &setup(), |config| config["renamed"] = other(&gateway, port));
+    let said = stderr(&gateway.command(&["reload"]).await);
+    assert!(said.contains("(the server other was removed, and drains there until then)"), "{said}");
+    gateway.workers.open_wide("go").await;
+    held.await.unwrap().assert(200);
+    gateway.finish().await;
+}
+
+#[tokio::test]
 async fn a_gateway_without_files_has_nothing_to_read() {
     let gateway = Gateway::launch(|directory| {
         let report = directory.join("report");

@@ -3,6 +3,7 @@
 
 use gym_gateway_tests::harness::{Gateway, Http2, Setup, admin, poll, processes};
 use nix::sys::signal::Signal;
+use serde_json::json;
 use tokio::net::TcpStream;
 
 async fn refuses_connections(gateway: &Gateway) {
@@ -127,6 +128,29 @@ async fn a_kept_connection_gets_no_new_session_while_stopping() {
 async fn a_worker_that_ignores_sigterm_is_killed() {
     let setup = Setup::resources().gateway("worker_stop_timeout_seconds", 1).stub("--behave ignore-sigterm");
     setup.start().await.finish().await;
+}
+
+#[tokio::test]
+async fn no_server_waits_for_the_end_of_another() {
+    let setup = Setup::generic()
+        .workers(1)
+        .gateway("worker_stop_timeout_seconds", 1000)
+        .stub("--behave ignore-sigterm");
+    let gateway = Gateway::launch(|directory| {
+        let mut config = setup.config(&directory.join("report"));
+        config["other"] = json!({"http_servers": {"other": config["stub"]["http_servers"]["stub"]}});
+        let file = directory.join("gateway.yaml");
+        std::fs::write(&file, config.to_string()).unwrap();
+        vec!["serve".into(), file.display().to_string()]
+    });
+    gateway.front_listens().await;
+    gateway.ready().await;
+    gateway.signal(Signal::SIGTERM);
+    gateway.workers.events_until("sigterm", 2, |_| true).await;
+    for pid in gateway.workers.pids() {
+        processes::signal(pid, Signal::SIGKILL);
+    }
+    gateway.stopped().await;
 }
 
 #[tokio::test]

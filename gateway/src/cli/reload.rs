@@ -109,6 +109,14 @@ fn apply(plant: &Arc<Plant>, config: Config) -> Reloaded {
     let mut before: BTreeMap<String, Arc<Unit>> =
         plant.units().iter().map(|unit| (unit.state.name.clone(), unit.clone())).collect();
     let mut after = Vec::new();
+    // First, so that a server that is to listen where one of these does hears why it cannot.
+    let stays = |name: &String| config.servers.iter().any(|server| server.name == *name);
+    let gone: Vec<_> = before.extract_if(.., |name, _| !stays(name)).map(|(_, unit)| unit).collect();
+    for unit in &gone {
+        if !unit.state.removed.is_cancelled() {
+            said.changed.push(remove(plant, unit.clone()));
+        }
+    }
     for server in config.servers {
         match before.remove(&server.name) {
             Some(unit) if unit.state.removed.is_cancelled() => {
@@ -131,12 +139,7 @@ fn apply(plant: &Arc<Plant>, config: Config) -> Reloaded {
             },
         }
     }
-    for unit in before.into_values() {
-        after.push(unit.clone());
-        if !unit.state.removed.is_cancelled() {
-            said.changed.push(remove(plant, unit));
-        }
-    }
+    after.extend(gone);
     plant.set_units(after);
     said
 }
@@ -197,13 +200,12 @@ fn add(plant: &Arc<Plant>, server: ServerConfig) -> Result<(Arc<Unit>, String), 
 
 fn bind(plant: &Plant, server: &ServerConfig) -> Result<TcpListener, String> {
     let units = plant.units();
-    let leaves = |unit: &&Arc<Unit>| {
-        unit.state.removed.is_cancelled() && unit.config().listen.address == server.listen.address
-    };
-    proxy::bind(server).map_err(|error| match units.iter().find(leaves) {
-        Some(unit) => {
-            format!("{error} (the server {} was removed, and drains there until then)", unit.state.name)
+    let has_it = |unit: &&Arc<Unit>| unit.config().listen.address == server.listen.address;
+    proxy::bind(server).map_err(|error| match units.iter().find(has_it).map(|unit| &unit.state) {
+        Some(own) if own.removed.is_cancelled() => {
+            format!("{error} (the server {} was removed, and drains there until then)", own.name)
         }
+        Some(own) => format!("{error} (the server {} of this gateway does)", own.name),
         None => error.to_string(),
     })
 }

@@ -11,7 +11,7 @@ use tokio::{
 };
 
 use super::plant::Plant;
-use crate::systemd;
+use crate::{systemd, workers::Supervisor};
 
 /// Waits for the end, and carries it out.
 pub(super) struct Watch {
@@ -37,7 +37,11 @@ impl ShutdownSignalWatch for Watch {
         stop.cores.wait().await;
         // A reload that is under way ends first, so that no server is added to those that are stopped here.
         let _one = plant.changing.lock().await;
-        for supervisor in plant.units().iter().filter_map(|unit| unit.supervisor()) {
+        let units = plant.units();
+        let supervisors = || units.iter().filter_map(|unit| unit.supervisor());
+        // All at once: a worker that takes its time keeps no other server's waiting.
+        supervisors().for_each(Supervisor::begin_stop);
+        for supervisor in supervisors() {
             supervisor.stop().await;
         }
         // All is done: pingora's grace periods would only wait.

@@ -189,6 +189,11 @@ impl Record {
         self.owner.id == worker
     }
 
+    /// Its owner has exited, and nothing ended it before.
+    pub(super) fn is_lost(&self) -> bool {
+        self.owner.has_exited() && self.state != SessionState::Ended
+    }
+
     /// Claimed, unused and without a request: as if it had never been.
     pub(super) fn is_void(&self) -> bool {
         self.state == SessionState::Claimed && !self.used && self.in_flight == 0

@@ -251,6 +251,11 @@ impl SessionTable {
         if !ticket.no_route {
             record.last = now;
         }
+        if record.is_lost() && !ticket.no_route {
+            // It is counted and remembered by the sweep that is on its way, which is not to take it for untouched.
+            record.used = true;
+            return true;
+        }
         let is_void = record.is_void();
         let is_over = socket_over(record, ticket.socket, ticket.unnamed);
         if is_void {

@@ -301,6 +301,11 @@ impl Supervisor {
         self.slots.emptied().await;
     }
 
+    /// Has all workers told to end, and waits for none; [`Supervisor::stop`] is to follow.
+    pub fn begin_stop(&self) {
+        self.slots.shared.stop.cancel();
+    }
+
     /// Stops all workers: SIGTERM, and after `worker_stop_timeout` SIGKILL for their groups. Returns when all are gone.
     pub async fn stop(&self) {
         let shared = &self.slots.shared;

@@ -85,8 +85,15 @@ impl Downstream {
                     if code(&payload).is_some_and(|code| LEAVING.contains(&code)) =>
                 {
                     // A server's frames have no masks, and a control frame's length is one byte.
-                    self.buffer.truncate(self.buffer.len() - rest.len() - payload.len() - 2);
-                    self.has_left = true;
+                    let close = rest.len() + payload.len() + 2;
+                    match self.buffer.len().checked_sub(close) {
+                        Some(before) => {
+                            self.buffer.truncate(before);
+                            self.has_left = true;
+                        }
+                        // The client has a part of it already, for want of memory to hold it.
+                        None => self.is_noise = true,
+                    }
                 }
                 Ok(Some(Seen::Close(_))) => {
                     self.has_closed = true;
@@ -121,8 +128,12 @@ impl Downstream {
 
     /// Takes out what may go to the client now.
     pub(super) fn take_ready(&mut self) -> BytesMut {
-        let ready = self.buffer.len() - self.held;
-        if self.held == 0 { std::mem::take(&mut self.buffer) } else { self.buffer.split_to(ready) }
+        match self.buffer.len() - self.held {
+            // Not even an empty part: while there is one, the buffer is copied whenever it grows.
+            0 => BytesMut::new(),
+            _ if self.held == 0 => std::mem::take(&mut self.buffer),
+            ready => self.buffer.split_to(ready),
+        }
     }
 
     /// What the client has seen a part of, once it has all that [`Downstream::take_ready`] gave.
@@ -182,6 +193,30 @@ mod tests {
             assert_eq!((down.held, down.half_sent()), (3, HalfSent::Nothing));
             assert_eq!(pass(&mut down, &next[3..]), (next, said(b"next")));
         }
+    }
+
+    #[test]
+    fn what_is_held_is_not_copied_with_each_read() {
+        let mut down = downstream(1 << 30);
+        let (mut to_client, mut copies, mut room) = (BytesMut::new(), 0, 0);
+        let long = frame(2, true, &vec![7; 4_000_000], None);
+        for read in [frame(1, true, b"before", None).as_slice()].into_iter().chain(long.chunks(4096)) {
+            down.feed(read, |_| ());
+            to_client.unsplit(down.take_ready());
+            copies += u32::from(down.buffer.capacity() > room);
+            room = down.buffer.capacity();
+            to_client.clear();
+        }
+        assert!(copies < 30, "{copies} times in {} reads", long.len() / 4096);
+    }
+
+    #[test]
+    fn a_close_for_a_restart_of_which_a_part_has_passed_breaks_off() {
+        let mut down = downstream(0);
+        let close = frame(8, true, &[&1012_u16.to_be_bytes(), "why".as_bytes()].concat(), None);
+        assert_eq!(pass(&mut down, &close[..3]).0, close[..3]);
+        pass(&mut down, &close[3..]);
+        assert_eq!(down.half_sent(), HalfSent::Frame);
     }
 
     #[test]

@@ -214,3 +214,36 @@ fn a_mark_is_enough_for_requests_until_the_sweep_comes() {
     assert_eq!(stage.state("c"), "none");
     assert_eq!(stage.table.load(gone), 0);
 }
+
+#[test]
+fn what_ends_between_the_mark_and_the_sweep_is_lost_as_well() {
+    let mut stage = Stage::new(&config(Kind::Resources));
+    let gone = WorkerId { slot: 0, generation: 1 };
+    assert_eq!(stage.send("1", TOOL), "0.1");
+    assert_eq!(stage.send("2", "POST /tool cookie=b"), "1.1");
+    assert_eq!(stage.send("3", "POST /tool cookie=c"), "0.1");
+    assert_eq!(stage.send("4", "POST /tool cookie=c"), "0.1");
+    stage.table.mark_exited(gone);
+    stage.ready[0] = Some(2);
+    assert_eq!(stage.after_exit("1"), "session_lost");
+    stage.end("1");
+    stage.end("3");
+    assert_eq!(stage.send("1", TOOL), "session_lost");
+    stage.table.owner_exited(gone, stage.now);
+    assert_eq!((stage.state("a").as_str(), stage.state("c").as_str()), ("lost", "lost"));
+    assert!(stage.withdraw("4"));
+    assert_eq!(stage.state("c"), "lost", "the other one may have reached the worker");
+    assert_eq!((stage.table.counts().lost_total, stage.table.load(gone)), (2, 0));
+}
+
+#[test]
+fn a_websocket_that_ends_between_the_mark_and_the_sweep_counts_as_lost() {
+    let mut stage = Stage::new(&config(Kind::OpenEnv));
+    let gone = WorkerId { slot: 0, generation: 1 };
+    assert_eq!(stage.send("ws", "GET /ws upgrade"), "0.1");
+    stage.answer("ws", "101");
+    stage.table.mark_exited(gone);
+    stage.end("ws");
+    stage.table.owner_exited(gone, stage.now);
+    assert_eq!((stage.table.counts().lost_total, stage.table.load(gone)), (1, 0));
+}
