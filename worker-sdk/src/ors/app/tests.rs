@@ -61,6 +61,16 @@ async fn a_stop_tears_down_every_session_once() {
     assert_eq!(*seen.lock().unwrap(), [&[Released::Closed][..], &[Released::Shutdown; 3]].concat());
 }
 
+#[test]
+fn a_name_is_a_part_of_paths_as_it_is() {
+    for name in ["counter", "a_b-c.2", "redoc"] {
+        assert!(is_name(name), "{name}");
+    }
+    for name in ["", ".", "..", "my env", "a/b", "a?b", "z\u{fc}rich", "docs", "create"] {
+        assert!(!is_name(name), "{name}");
+    }
+}
+
 #[tokio::test]
 async fn the_gateway_is_told_of_the_kind() {
     let reason = "one board for all";
