@@ -148,7 +148,9 @@ fn result(name: &Value, made: Result<Made, ToolError>) -> Result<Value, Unanswer
     let words = match made {
         Ok(made) => match content(&made) {
             Ok(content) => return Ok(content),
-            Err(error) => format!("Error calling tool {}: its result is no JSON: {error}", repr::of(name)),
+            Err(error) => {
+                format!("Error calling tool {}: its result cannot be told: {error}", repr::of(name))
+            }
         },
         Err(ToolError::Unknown) => format!("Unknown tool: {}", repr::of(name)),
         Err(ToolError::Invalid(invalid)) => {

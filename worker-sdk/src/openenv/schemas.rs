@@ -106,9 +106,12 @@ pub(super) fn problems<E: Environment>() -> Vec<String> {
 }
 
 fn wrong(name: &str, own: &Object, taken: &[&str], of: &str) -> Vec<String> {
-    let kind = own.get("type").and_then(Value::as_str).filter(|kind| !matches!(*kind, "object" | "null"));
-    let not_an_object = kind
-        .map(|kind| format!("its {name} is JSON of type {kind}, and must be an object: a struct, or a map"));
+    // `()` is told as an object without fields, but not read of one.
+    let is_told = |kind: &str| kind == "object" || (kind == "null" && name != "Action");
+    let kind = own.get("type").and_then(Value::as_str).filter(|kind| !is_told(kind));
+    let not_an_object = kind.map(|kind| {
+        format!("its {name} is JSON of type {kind}, and must be an object: a struct (`struct Nothing {{}}`), or a map")
+    });
     let fields = own.get("properties").and_then(Value::as_object);
     let has = |field: &&&str| fields.is_some_and(|fields| fields.contains_key(**field));
     let twice =
@@ -146,16 +149,16 @@ mod tests {
             let Value::Object(own) = own else { panic!("a schema is an object") };
             wrong("Action", &own, &["metadata", "more"], "StepInfo")
         };
-        for right in [
-            json!({"type": "object", "properties": {"a": {}}}),
-            json!({"type": "null"}),
-            json!({}),
-            json!({"oneOf": []}),
-        ] {
+        for right in [json!({"type": "object", "properties": {"a": {}}}), json!({}), json!({"oneOf": []})] {
             assert_eq!(wrong(right), [""; 0]);
         }
-        let not_an_object = "its Action is JSON of type string, and must be an object: a struct, or a map";
-        assert_eq!(wrong(json!({"type": "string"})), [not_an_object]);
+        for kind in ["string", "null"] {
+            let told = wrong(json!({"type": kind}));
+            assert!(
+                told[0].starts_with(&format!("its Action is JSON of type {kind}, and must be")),
+                "{told:?}"
+            );
+        }
         let both = json!({"type": "object", "properties": {"metadata": {}, "a": {}, "more": {}}});
         assert_eq!(
             wrong(both),
