@@ -8,7 +8,7 @@ use axum::Router;
 
 use super::live::{Core, Factory, class};
 use super::settings::{Limits, Said};
-use super::{Environment, MadeEnvironment, Mode, front, routes, tasks};
+use super::{Environment, MadeEnvironment, Mode, front, routes, schemas, tasks};
 use crate::body::BodyLimit;
 use crate::serve::{Built, Description, Life, Settings, SetupError, run};
 use crate::tasks::{MadeProvider, TaskApi, TaskProvider};
@@ -129,7 +129,7 @@ impl<E: Environment> EnvironmentApp<E> {
     /// within a tokio runtime: idle sessions are ended on a task.
     ///
     /// # Errors
-    /// If a tool cannot be served, or the environment's settings cannot be read.
+    /// If a tool or a type cannot be served, or the environment's settings cannot be read.
     pub fn into_router(self) -> Result<Router, SetupError> {
         Ok(self.built()?.into_router())
     }
@@ -142,7 +142,7 @@ impl<E: Environment> EnvironmentApp<E> {
         let limits = Limits::read(&settings, self.said, can_be_several, variable)?;
         let name = self.name.unwrap_or_else(|| class::<E>().to_owned());
         let core = Arc::new(Core::new(name, self.factory, limits));
-        check_tools(&core)?;
+        check(&core)?;
         let routes = routes::protocol(&core).merge((self.tasks)(&core));
         let router = front::front(routes, BodyLimit(settings.max_body_bytes));
         let (begins, ends) = (core.clone(), core.clone());
@@ -166,11 +166,13 @@ impl<E: Environment> EnvironmentApp<E> {
     }
 }
 
-fn check_tools<E: Environment>(core: &Core<E>) -> Result<(), SetupError> {
+/// What clients could never call, or would misread.
+fn check<E: Environment>(core: &Core<E>) -> Result<(), SetupError> {
     let reserved = core.tools.names().filter(|name| RESERVED.contains(name));
     let reserved =
         reserved.map(|name| format!("{name} is no name for a tool: it is one of the environment's calls"));
-    let problems: Vec<String> = core.tools.problems().map(str::to_owned).chain(reserved).collect();
+    let problems = core.tools.problems().map(str::to_owned).chain(reserved);
+    let problems: Vec<String> = problems.chain(schemas::problems::<E>()).collect();
     match problems.is_empty() {
         true => Ok(()),
         false => Err(SetupError::Environment(problems.join("; "))),

@@ -79,7 +79,8 @@ pub trait Environment: Send + Sized + 'static {
     /// share something else, such as a device. Default: `true`.
     const SUPPORTS_CONCURRENT_SESSIONS: bool = true;
 
-    /// Whether its methods block their thread: then each call runs on the pool for blocking code. Default: `false`.
+    /// Whether its methods block their thread: then each call runs on the pool for blocking code, those of its own tasks
+    /// too. A method that never returns then keeps its thread to the end of the process. Default: `false`.
     const BLOCKS: bool = false;
 
     /// Begins an episode.

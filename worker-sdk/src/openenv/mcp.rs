@@ -146,7 +146,12 @@ fn calling<E: Environment>(
 /// What FastMCP's client makes of a tool's result, as OpenEnv passes it on.
 fn result(name: &Value, made: Result<Made, ToolError>) -> Result<Value, Unanswered> {
     let words = match made {
-        Ok(made) => return Ok(content(&made)),
+        Ok(made) => match content(&made) {
+            Ok(content) => return Ok(content),
+            Err(error) => {
+                format!("Error calling tool {}: its result cannot be told: {error}", repr::of(name))
+            }
+        },
         Err(ToolError::Unknown) => format!("Unknown tool: {}", repr::of(name)),
         Err(ToolError::Invalid(invalid)) => {
             told(&format!("call[{}]", repr::str_of(name)), invalid.problems())
@@ -159,10 +164,11 @@ fn result(name: &Value, made: Result<Made, ToolError>) -> Result<Value, Unanswer
     Err(RpcError::internal(words).into())
 }
 
-fn content(made: &Made) -> Value {
+/// # Errors
+/// If it is nested too deep.
+fn content(made: &Made) -> serde_json::Result<Value> {
     let json = made.json.get();
-    // It was written a moment ago.
-    let value: Value = serde_json::from_str(json).unwrap_or_default();
+    let value: Value = serde_json::from_str(json)?;
     let text = match &value {
         Value::Null => None,
         Value::String(text) => Some(text.as_str()),
@@ -178,7 +184,9 @@ fn content(made: &Made) -> Value {
         _ => (Value::Null, Value::Null),
     };
     let data = if structured.is_null() { Value::Null } else { value };
-    json!({"content": content, "structured_content": structured, "meta": meta, "data": data, "is_error": false})
+    Ok(
+        json!({"content": content, "structured_content": structured, "meta": meta, "data": data, "is_error": false}),
+    )
 }
 
 fn listed<E: Send + 'static>(tools: &Tools<E>) -> Vec<Value> {

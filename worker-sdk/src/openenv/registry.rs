@@ -34,7 +34,7 @@ enum Phase<V> {
     /// Its environment is being made.
     Starting,
     Open(V),
-    /// Its environment is being closed: it is unknown to everybody, and holds its place.
+    /// Its environment is being closed, or made for nobody: it is unknown to everybody, and holds its place.
     Ending,
 }
 
@@ -91,7 +91,7 @@ impl<V: Clone> Registry<V> {
         Ok(())
     }
 
-    /// The environment is made. Gives it back if nobody waits for it any more.
+    /// The environment is made. Gives it back if nobody waits for it any more; then it is to be forgotten, too.
     ///
     /// # Errors
     /// The environment, to be closed.
@@ -165,17 +165,13 @@ impl<V: Clone> Registry<V> {
     }
 
     /// Ends the session whatever uses it: the WebSocket that made it is gone, or the server stops. Its environment, to be
-    /// closed, and then it is to be forgotten. None if there is no such session, or no environment yet: then it is forgotten
-    /// at once.
+    /// closed, and then it is to be forgotten. None if there is no such session, or no environment yet: then whoever makes
+    /// one does that.
     pub(super) fn end(&mut self, id: &str) -> Option<V> {
         let entry = self.sessions.get_mut(id)?;
         match std::mem::replace(&mut entry.phase, Phase::Ending) {
             Phase::Open(environment) => Some(environment),
-            Phase::Ending => None,
-            Phase::Starting => {
-                self.sessions.remove(id);
-                None
-            }
+            Phase::Starting | Phase::Ending => None,
         }
     }
 

@@ -94,6 +94,31 @@ impl Schemas {
     }
 }
 
+/// What is wrong with an environment's types: none of their values could be read or told.
+pub(super) fn problems<E: Environment>() -> Vec<String> {
+    let of_observed: &[&str] = &["done", "reward", "metadata"];
+    let types = [
+        ("Action", schema::of::<E::Action>(), &["metadata"][..], "StepInfo"),
+        ("Observation", schema::of::<E::Observation>(), of_observed, "Observed"),
+        ("State", schema::of::<E::State>(), &["episode_id", "step_count"], "openenv::State"),
+    ];
+    types.iter().flat_map(|(name, own, taken, of)| wrong(name, own, taken, of)).collect()
+}
+
+fn wrong(name: &str, own: &Object, taken: &[&str], of: &str) -> Vec<String> {
+    // `()` is told as an object without fields, but not read of one.
+    let is_told = |kind: &str| kind == "object" || (kind == "null" && name != "Action");
+    let kind = own.get("type").and_then(Value::as_str).filter(|kind| !is_told(kind));
+    let not_an_object = kind.map(|kind| {
+        format!("its {name} is JSON of type {kind}, and must be an object: a struct (`struct Nothing {{}}`), or a map")
+    });
+    let fields = own.get("properties").and_then(Value::as_object);
+    let has = |field: &&&str| fields.is_some_and(|fields| fields.contains_key(**field));
+    let twice =
+        taken.iter().filter(has).map(|field| format!("its {name} has a field `{field}`, which is {of}'s"));
+    not_an_object.into_iter().chain(twice).collect()
+}
+
 /// A model's schema with fields before its own, and whether others are allowed if it does not say.
 fn extended(mut own: Object, base: Vec<(&str, Value)>, others: Value) -> Object {
     // `()` has no fields, and stands in an object all the same.
@@ -112,4 +137,35 @@ fn extended(mut own: Object, base: Vec<(&str, Value)>, others: Value) -> Object 
     }
     own.sort_keys();
     own
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_that_cannot_be_told_have_a_reason() {
+        let wrong = |own: Value| {
+            let Value::Object(own) = own else { panic!("a schema is an object") };
+            wrong("Action", &own, &["metadata", "more"], "StepInfo")
+        };
+        for right in [json!({"type": "object", "properties": {"a": {}}}), json!({}), json!({"oneOf": []})] {
+            assert_eq!(wrong(right), [""; 0]);
+        }
+        for kind in ["string", "null"] {
+            let told = wrong(json!({"type": kind}));
+            assert!(
+                told[0].starts_with(&format!("its Action is JSON of type {kind}, and must be")),
+                "{told:?}"
+            );
+        }
+        let both = json!({"type": "object", "properties": {"metadata": {}, "a": {}, "more": {}}});
+        assert_eq!(
+            wrong(both),
+            [
+                "its Action has a field `metadata`, which is StepInfo's",
+                "its Action has a field `more`, which is StepInfo's"
+            ]
+        );
+    }
 }

@@ -36,10 +36,13 @@ impl<E: Environment> Core<E> {
         let seat = Seat::of_new(self.clone(), id.clone(), held.clone());
         let core = self.clone();
         let made = self.run(async move {
-            *held.lock().await = Some(core.make()?);
+            // Whoever waits for it may leave: its place is this one's to free until it is open.
+            let made = core.make().inspect_err(|_| core.registry().forget(&id))?;
+            *held.lock().await = Some(made);
             let opened = core.registry().open(&id, held, Instant::now());
             if let Err(unwanted) = opened {
                 close_held(&unwanted).await;
+                core.registry().forget(&id);
             }
             Ok(())
         });

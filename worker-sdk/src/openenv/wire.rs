@@ -57,6 +57,10 @@ pub(super) struct Wire<S> {
     ticks: Interval,
     /// A ping was sent, and nothing came since.
     awaits_life: bool,
+    /// Pings whose pongs may not have been sent.
+    owed: usize,
+    /// At the last tick nothing was read any more, and what was written was not all sent since.
+    is_stuck: bool,
     over: Option<Over>,
 }
 
@@ -72,7 +76,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
         let mut ticks = interval_at(Instant::now() + PING, PING);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let came = VecDeque::new();
-        Self { socket, came, length: 0, is_flushing: false, ticks, awaits_life: false, over: None }
+        Self {
+            socket,
+            came,
+            length: 0,
+            is_flushing: false,
+            ticks,
+            awaits_life: false,
+            owed: 0,
+            is_stuck: false,
+            over: None,
+        }
     }
 
     /// The next message. Nothing is lost if this is dropped before it comes.
@@ -165,7 +179,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
         if self.is_flushing
             && let Poll::Ready(flushed) = self.socket.poll_flush_unpin(context)
         {
-            self.is_flushing = false;
+            (self.is_flushing, self.owed, self.is_stuck) = (false, 0, false);
             return Poll::Ready(flushed.map_err(|error| self.end(&error)));
         }
         if self.has_room()
@@ -179,9 +193,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
         Poll::Pending
     }
 
-    /// Whether more is read: a client that asks and asks is read no faster than it is answered.
+    /// Whether more is read: a client that asks and asks is read no faster than it is answered, and one that pings and
+    /// pings no faster than it takes the pongs.
     fn has_room(&self) -> bool {
-        self.came.len() < AHEAD && self.length < LONGEST
+        self.came.len() < AHEAD && self.length < LONGEST && self.owed < AHEAD
     }
 
     fn take(&mut self, came: Option<Result<Message, Error>>) -> Result<(), Over> {
@@ -192,8 +207,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
                 self.came.push_back(Incoming::Text(text));
             }
             Some(Ok(Message::Binary(_))) => self.came.push_back(Incoming::Binary),
-            // A pong to a ping is sent with the next turn.
-            Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => {}
+            // Its pong is sent with the next turns.
+            Some(Ok(Message::Ping(_))) => {
+                self.owed += 1;
+                self.is_flushing = true;
+            }
+            Some(Ok(Message::Pong(_) | Message::Frame(_))) => {}
             Some(Ok(Message::Close(_))) => return Err(self.ended(Over::Closed)),
             Some(Err(error)) => return Err(self.end(&error)),
             None => return Err(self.ended(Over::Gone)),
@@ -202,9 +221,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
     }
 
     fn keep_alive(&mut self) -> Result<(), Over> {
-        // A sign of life would not have been seen.
+        // A sign of life would not have been seen; but one that takes nothing of what it asked for is dead all the same.
         if !self.has_room() {
-            return Ok(());
+            let was_stuck = std::mem::replace(&mut self.is_stuck, self.is_flushing);
+            return match was_stuck && self.is_flushing {
+                true => Err(self.ended(Over::Refused(CloseCode::Error, "keepalive ping timeout"))),
+                false => Ok(()),
+            };
         }
         if self.awaits_life {
             return Err(self.ended(Over::Refused(CloseCode::Error, "keepalive ping timeout")));

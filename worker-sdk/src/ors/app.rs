@@ -206,8 +206,10 @@ impl<E: OrsEnvironment> OrsApp<E> {
         let mut environments = IndexMap::new();
         for environment in hosted {
             let name = environment.name().to_owned();
-            if name.is_empty() || name.contains('/') || ROOTS.contains(&name.as_str()) {
-                problems.push(format!("{name:?} cannot be an environment's name: it is part of paths"));
+            if !is_name(&name) {
+                problems.push(format!(
+                    "{name:?} cannot be an environment's name, which is a part of paths: letters and digits of ASCII,                      `_`, `-` and `.`, and no other route's first part"
+                ));
             }
             if environments.insert(name.clone(), environment).is_some() {
                 problems.push(format!("two environments of the name {name}"));
@@ -222,6 +224,12 @@ impl<E: OrsEnvironment> OrsApp<E> {
         let core = Core { environments, store, settings };
         Ok(Built::new(routes::router(Arc::new(core)), description(alone), num_workers, life))
     }
+}
+
+/// Whether a path can hold it as it is, and means it.
+fn is_name(name: &str) -> bool {
+    let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte));
+    is_plain && !matches!(name, "" | "." | "..") && !ROOTS.contains(&name)
 }
 
 /// What the environment says, with the idle limit of the Python server.

@@ -1,5 +1,6 @@
 //! One environment of a server, whatever its type.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -13,6 +14,8 @@ use super::tools::Tools;
 use super::{OrsEnvironment, Secrets};
 use crate::Result;
 use crate::body::from_value;
+use crate::errors::Failure;
+use crate::session::Released;
 use crate::tasks::TaskError;
 
 /// Makes a session's environment.
@@ -64,7 +67,16 @@ impl<E: OrsEnvironment> Hosted for Environment<E> {
         Box::pin(async move {
             let task = from_value(task, &["body", "task_spec"])?;
             let environment = (self.create)(task, secrets).await?;
-            Ok(Box::new(Session::new(environment, self.tools.clone())) as Box<dyn Live>)
+            let listed = catch_unwind(AssertUnwindSafe(|| self.tools.listed(&environment.task_tools())));
+            match listed {
+                Ok(listed) => {
+                    Ok(Box::new(Session::new(environment, self.tools.clone(), listed)) as Box<dyn Live>)
+                }
+                Err(_panic) => {
+                    environment.teardown(Released::Closed).await;
+                    Err(Failure::fault("task_tools panicked"))
+                }
+            }
         })
     }
 }

@@ -36,8 +36,7 @@ pub(super) struct Session<E> {
 }
 
 impl<E: OrsEnvironment> Session<E> {
-    pub(super) fn new(environment: E, tools: Arc<Tools<E>>) -> Self {
-        let listed = tools.listed(&environment.task_tools());
+    pub(super) fn new(environment: E, tools: Arc<Tools<E>>, listed: Value) -> Self {
         Self {
             environment: RwLock::new(Some(environment)),
             tools,

@@ -57,10 +57,14 @@ impl Open {
 
     /// Waits for `work`; a panic of it is a failure, and so is the session's end.
     async fn until_the_end<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
-        tokio::select! {
-            () = self.ending.cancelled() => Err(deleted()),
-            done = catch_panic(work) => done.and_then(|done| done),
-        }
+        // What is dropped at the session's end may panic, too.
+        let done = catch_panic(async {
+            tokio::select! {
+                () = self.ending.cancelled() => Err(deleted()),
+                done = work => done,
+            }
+        });
+        done.await.flatten()
     }
 
     /// What is wrong already, without waiting for the setup.

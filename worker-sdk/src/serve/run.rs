@@ -4,6 +4,7 @@ use std::fmt;
 use std::io::{IsTerminal as _, Write as _, stderr, stdout};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use futures_util::future::BoxFuture;
@@ -70,6 +71,9 @@ impl Built {
     }
 }
 
+/// How long the program may take to return once requests were cut off.
+const LAST_GRACE: Duration = Duration::from_secs(1);
+
 /// Why a server cannot be put together.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
@@ -109,9 +113,22 @@ pub(crate) async fn run(build: impl FnOnce() -> Result<Built, SetupError>) -> Ex
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             tracing::error!("{error}");
+            if matches!(error, RunError::Released | RunError::Serve(ServeError::CutOff)) {
+                end_for_good();
+            }
             ExitCode::FAILURE
         }
     }
+}
+
+/// Ends the process soon, if the author's code keeps a thread for longer: the runtime's end would wait for it for ever, and
+/// no signal but SIGKILL ends the process any more.
+fn end_for_good() {
+    std::thread::spawn(|| {
+        std::thread::sleep(LAST_GRACE);
+        tracing::error!("a thread is still busy: the process ends under it");
+        std::process::exit(1);
+    });
 }
 
 async fn try_run(build: impl FnOnce() -> Result<Built, SetupError>) -> Result<(), RunError> {

@@ -10,13 +10,22 @@ pub struct Process(Child);
 impl Process {
     /// Starts it on a socket. Cargo builds examples before it runs tests.
     pub fn start(example: &str, socket: &Path, variables: &[(&str, &str)]) -> Self {
-        let test = std::env::current_exe().unwrap();
-        let example: PathBuf = test.ancestors().nth(2).unwrap().join("examples").join(example);
-        let mut command = Command::new(&example);
-        command.envs(variables.iter().copied());
-        command.env("GYM_WORKER_SOCKET", socket).env_remove("PORT").stderr(Stdio::null());
+        let example = Self::example(example);
         let hint = format!("{} starts (cargo build --examples makes it)", example.display());
-        Self(command.spawn().expect(&hint))
+        let mut command = Command::new(example);
+        command.envs(variables.iter().copied());
+        Self::spawn(command, socket).expect(&hint)
+    }
+
+    fn example(example: &str) -> PathBuf {
+        let test = std::env::current_exe().unwrap();
+        test.ancestors().nth(2).unwrap().join("examples").join(example)
+    }
+
+    /// Starts another program on a socket.
+    pub fn spawn(mut command: Command, socket: &Path) -> std::io::Result<Self> {
+        command.env("GYM_WORKER_SOCKET", socket).env_remove("PORT").stderr(Stdio::null());
+        command.spawn().map(Self)
     }
 
     pub fn connect(&mut self, socket: &Path) -> UnixStream {

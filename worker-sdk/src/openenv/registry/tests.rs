@@ -62,8 +62,11 @@ fn an_environment_that_nobody_waits_for_is_given_back() {
     let mut scene = Scene::new(2);
     scene.registry.reserve("a".into(), false, scene.start).unwrap();
     assert_eq!(scene.registry.end("a"), None);
-    assert_eq!(scene.registry.len(), 0, "its place is free at once");
+    assert_eq!(scene.registry.begin_use("a", scene.start), Err(Absent::Unknown));
     assert_eq!(scene.registry.open("a", "a", scene.start), Err("a"));
+    assert_eq!(scene.registry.len(), 1, "its place is taken until it is closed");
+    scene.registry.forget("a");
+    assert_eq!(scene.registry.len(), 0);
 }
 
 #[test]

@@ -204,6 +204,50 @@ async fn a_client_that_is_not_read_is_not_given_up() {
     assert_eq!(wire.next().await, Ok(Incoming::Text("x".into())));
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_client_that_asks_ahead_and_takes_nothing_is_given_up() {
+    let (mut client, mut wire) = pair().await;
+    for _ in 0..=AHEAD {
+        client.feed(text("x")).await.unwrap();
+    }
+    client.flush().await.unwrap();
+    assert_eq!(wire.next().await, Ok(Incoming::Text("x".into())));
+    wire.during(tokio::time::sleep(PING * 5 / 2)).await;
+    let start = Instant::now();
+    let sent = wire.send("a".repeat(1 << 20)).await;
+    assert_eq!(sent, Err(Over::Refused(CloseCode::Error, "keepalive ping timeout")));
+    assert_eq!(start.elapsed(), PING * 3 / 2);
+    drop(client);
+}
+
+#[tokio::test]
+async fn a_client_that_pings_and_takes_no_pong_is_read_no_further() {
+    const PINGS: usize = 4000;
+    let (client, mut wire) = pair().await;
+    let (mut write, mut read) = client.split();
+    let mut pings = tokio::spawn(async move {
+        for _ in 0..PINGS {
+            write.feed(Message::Ping(Bytes::from_static(&[b'p'; 125]))).await.unwrap();
+        }
+        write.flush().await.unwrap();
+        write
+    });
+    // More than the connection holds: they are not all taken while no pong is.
+    let looks = poll_fn(|context| {
+        while wire.poll_turn(context).is_ready() {}
+        if wire.has_room() { Poll::Pending } else { Poll::Ready(()) }
+    });
+    looks.await;
+    assert!(!pings.is_finished());
+    let pongs = async {
+        for _ in 0..PINGS {
+            assert!(matches!(read.next().await, Some(Ok(Message::Pong(_)))));
+        }
+    };
+    wire.during(pongs).await;
+    drop((&mut pings).await.unwrap());
+}
+
 #[tokio::test]
 async fn a_close_is_answered_with_its_code() {
     let (client, mut wire) = pair().await;

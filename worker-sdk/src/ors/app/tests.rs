@@ -17,6 +17,42 @@ impl TaskProvider for Tasks {
 
 struct Watched(Arc<Mutex<Vec<Released>>>);
 
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("dropped");
+    }
+}
+
+async fn explode(_: &mut Watched) -> Result<ToolOutput> {
+    let _bomb = Bomb;
+    std::future::pending().await
+}
+
+/// Its tools cannot be asked for.
+struct Badly(Watched);
+
+impl OrsEnvironment for Badly {
+    type Task = Map<String, Value>;
+
+    async fn prompt(&self) -> Result<Vec<Block>> {
+        Ok(vec![])
+    }
+
+    fn task_tools(&self) -> Vec<String> {
+        panic!("badly")
+    }
+
+    async fn teardown(self, why: Released) {
+        self.0.teardown(why).await;
+    }
+}
+
+async fn look(_: &Badly) -> Result<ToolOutput> {
+    Ok(ToolOutput::default())
+}
+
 impl OrsEnvironment for Watched {
     type Task = Map<String, Value>;
 
@@ -59,6 +95,49 @@ async fn a_stop_tears_down_every_session_once() {
     post(&router, "/watched/call", "c", json!({"name": "hang", "input": {}})).await;
     end(true).await;
     assert_eq!(*seen.lock().unwrap(), [&[Released::Closed][..], &[Released::Shutdown; 3]].concat());
+}
+
+#[test]
+fn a_name_is_a_part_of_paths_as_it_is() {
+    for name in ["counter", "a_b-c.2", "redoc"] {
+        assert!(is_name(name), "{name}");
+    }
+    for name in ["", ".", "..", "my env", "a/b", "a?b", "z\u{fc}rich", "docs", "create"] {
+        assert!(!is_name(name), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn an_environment_whose_tools_cannot_be_asked_for_is_torn_down() {
+    let seen: Arc<Mutex<Vec<Released>>> = Arc::default();
+    let log = seen.clone();
+    let make = move |_, _: Secrets| std::future::ready(Ok(Badly(Watched(log.clone()))));
+    let app = OrsApp::new(TaskApi::new(|| Tasks).named("badly"), make).concurrent_tool("look", "", look);
+    let router = app.settings(Settings::new("ors")).into_router().unwrap();
+    let request = Request::post("/create").header("x-session-id", "a");
+    let request =
+        request.header(header::CONTENT_TYPE, "application/json").body(Body::from(r#"{"task_spec": {}}"#));
+    assert_eq!(router.oneshot(request.unwrap()).await.unwrap().status(), 500);
+    assert_eq!(*seen.lock().unwrap(), [Released::Closed]);
+}
+
+#[tokio::test]
+async fn a_tool_whose_end_panics_is_told_of() {
+    let seen = Arc::default();
+    let app = app(&seen).tool("explode", "Explodes.", explode).settings(Settings::new("ors"));
+    let router = app.into_router().unwrap();
+    post(&router, "/create", "a", json!({"task_spec": {}})).await;
+    let call = Request::post("/watched/call").header("x-session-id", "a");
+    let call = call.header(header::CONTENT_TYPE, "application/json");
+    let call = call.body(Body::from(r#"{"name": "explode", "input": {}}"#)).unwrap();
+    let reply = router.clone().oneshot(call).await.unwrap();
+    // The tool has begun.
+    tokio::task::yield_now().await;
+    post(&router, "/delete", "a", json!({})).await;
+    let events = axum::body::to_bytes(reply.into_body(), usize::MAX).await.unwrap();
+    let events = String::from_utf8(events.to_vec()).unwrap();
+    assert!(events.contains("event: error\r\ndata: the handler panicked: dropped"), "{events}");
+    assert_eq!(*seen.lock().unwrap(), [Released::Closed]);
 }
 
 #[tokio::test]
