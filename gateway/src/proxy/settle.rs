@@ -81,6 +81,14 @@ impl Settlement {
         self.give_back(now);
     }
 
+    /// The worker goes, and the session with it.
+    pub(super) fn lost(mut self) {
+        let now = self.shared.clock.now();
+        if let Some(ticket) = self.ticket.take() {
+            self.server.sessions.lose_session(ticket, now);
+        }
+    }
+
     fn give_back(&mut self, now: Instant) {
         if let Some(ticket) = self.ticket.take() {
             self.server.sessions.finish(ticket, self.shared.clock.at(now));

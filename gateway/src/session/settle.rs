@@ -239,6 +239,28 @@ impl SessionTable {
         ticket.session.take().is_some_and(|id| self.leave(id, &ticket, now, used))
     }
 
+    /// The request ended since its worker goes, and the session with it, before the process has exited: it is lost now.
+    pub fn lose_session(&self, mut ticket: Ticket, now: Millis) {
+        let Some(id) = ticket.session.take() else { return };
+        let MapEntry::Occupied(mut entry) = self.sessions.entry(id) else { return };
+        let Entry::Session(record) = entry.get_mut() else { return };
+        if !record.is_owned_by(ticket.worker) {
+            return;
+        }
+        record.in_flight -= u32::from(ticket.counted);
+        record.used = true;
+        // One whose worker has exited meanwhile is taken by the sweep that is on its way; one that has ended is no loss.
+        if record.is_lost() || record.state() == SessionState::Ended {
+            return;
+        }
+        if let Entry::Session(record) = entry.get() {
+            self.lose(entry.key(), record, now);
+        }
+        if let Some(removed) = self.remove(entry) {
+            removed.finish(self);
+        }
+    }
+
     /// Takes a request out of its session's record. Returns whether the worker still owns the session.
     fn leave(&self, id: SessionId, ticket: &Ticket, now: Millis, used: bool) -> bool {
         let MapEntry::Occupied(mut entry) = self.sessions.entry(id) else { return false };

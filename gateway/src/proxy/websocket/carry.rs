@@ -82,7 +82,11 @@ impl Socket {
         };
         let session = talk.session().or(session);
         let Talk { up, down, mut to_client, settlement, .. } = talk;
-        drop(settlement);
+        match settlement.into_inner() {
+            // It may have said goodbye, and not exited yet.
+            Some(settlement) if end == End::WorkerGone => settlement.lost(),
+            over => drop(over),
+        }
         let Some(session) = session.filter(|_| end == End::WorkerGone) else { return Ok(()) };
         account.lost();
         let mut said = Vec::new();

@@ -247,3 +247,19 @@ fn a_websocket_that_ends_between_the_mark_and_the_sweep_counts_as_lost() {
     stage.table.owner_exited(gone, stage.now);
     assert_eq!((stage.table.counts().lost_total, stage.table.load(gone)), (1, 0));
 }
+
+#[test]
+fn a_websocket_to_which_its_worker_says_goodbye_is_lost_before_the_exit() {
+    let mut stage = Stage::new(&config(Kind::OpenEnv));
+    let leaving = WorkerId { slot: 0, generation: 1 };
+    for tag in ["ws", "other"] {
+        assert_eq!(stage.send(tag, "GET /ws upgrade"), if tag == "ws" { "0.1" } else { "1.1" });
+        stage.answer(tag, "101");
+    }
+    stage.lose("ws");
+    assert_eq!((stage.table.counts().lost_total, stage.table.load(leaving)), (1, 0));
+    stage.table.owner_exited(leaving, stage.now);
+    assert_eq!(stage.table.counts().lost_total, 1, "counted once");
+    stage.end("other");
+    assert_eq!(stage.table.counts().lost_total, 1, "an end of its own is no loss");
+}

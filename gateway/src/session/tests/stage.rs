@@ -155,6 +155,10 @@ impl Stage {
         self.table.finish(self.tickets.remove(tag).unwrap(), self.now);
     }
 
+    pub(super) fn lose(&mut self, tag: &str) {
+        self.table.lose_session(self.tickets.remove(tag).unwrap(), self.now);
+    }
+
     pub(super) fn withdraw(&mut self, tag: &str) -> bool {
         self.table.withdraw(self.tickets.remove(tag).unwrap(), self.now)
     }
