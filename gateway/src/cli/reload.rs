@@ -166,7 +166,11 @@ fn change(plant: &Plant, unit: &Unit, new: &ServerConfig, said: &mut Reloaded) {
     let Some(supervisor) = unit.supervisor() else { return };
     let (settings, keys) = old.settings.changed_to(&new.settings);
     say_keys(said, name, &keys);
-    unit.state.set(settings.clone());
+    if unit.state.set(settings.clone()) {
+        let (state, now) = (unit.state.clone(), plant.shared.clock.now());
+        // A second for each million of sessions.
+        tokio::task::spawn_blocking(move || state.sessions.set_timers_anew(now));
+    }
     let held = ServerConfig { settings, ..new.clone() };
     let gateway = plant.gateway.load();
     let Reconfigured { resized, rolls } =

@@ -67,10 +67,13 @@ impl ServerState {
         self.settings.load()
     }
 
-    /// Goes by these settings from now on. What the rule takes from a config at the start stays as it was.
-    pub fn set(&self, settings: ServerSettings) {
-        self.sessions.set_limits(&settings);
+    /// Goes by these settings from now on. What the rule takes from a config at the start stays as it was. Returns what
+    /// [`SessionTable::set_limits`] does.
+    #[must_use]
+    pub fn set(&self, settings: ServerSettings) -> bool {
+        let is_shorter = self.sessions.set_limits(&settings);
         self.settings.store(Arc::new(settings));
+        is_shorter
     }
 
     /// Says once that a worker of a generic server sets cookies and none of them names a session: then every request is

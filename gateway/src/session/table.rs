@@ -86,19 +86,23 @@ impl Policy {
             max_sessions: AtomicUsize::default(),
             lifetimes: Default::default(),
         };
-        policy.set_limits(settings);
+        // There are no sessions yet.
+        let _ = policy.set_limits(settings);
         policy
     }
 
-    fn set_limits(&self, settings: &ServerSettings) {
+    /// Returns whether a session may be due earlier than its timer is set.
+    fn set_limits(&self, settings: &ServerSettings) -> bool {
         let most = settings.max_sessions_per_worker.unwrap_or(usize::MAX);
         self.max_sessions.store(most, Ordering::Relaxed);
         let window = millis(settings.session_close_retry_window);
         let idle = millis(settings.session_idle_timeout);
         let all = [if self.has_starts { window } else { idle }, idle, window];
+        let mut is_shorter = false;
         for (lifetime, new) in self.lifetimes.iter().zip(all) {
-            lifetime.store(new, Ordering::Relaxed);
+            is_shorter |= new < lifetime.swap(new, Ordering::Relaxed);
         }
+        is_shorter
     }
 
     fn max_sessions(&self) -> usize {
@@ -150,10 +154,21 @@ impl SessionTable {
         }
     }
 
-    /// Goes by these settings' close-retry window and idle timeout from now on. A session that is known is looked at when
-    /// its time by the old ones is over.
-    pub fn set_limits(&self, settings: &ServerSettings) {
-        self.policy.set_limits(settings);
+    /// Goes by these settings' close-retry window, idle timeout and `max_sessions_per_worker` from now on. Returns whether
+    /// a time is shorter now: then [`SessionTable::set_timers_anew`] is to be called.
+    #[must_use]
+    pub fn set_limits(&self, settings: &ServerSettings) -> bool {
+        self.policy.set_limits(settings)
+    }
+
+    /// Sets every session's timer by the times that hold now. Goes through the whole table, shard by shard: with a great
+    /// many sessions on a thread of its own.
+    pub fn set_timers_anew(&self, now: Millis) {
+        for mut entry in self.sessions.iter_mut() {
+            let (id, Entry::Session(record)) = entry.pair_mut() else { continue };
+            let deadline = record.deadline(&self.policy, now);
+            self.timers.set(id, &mut record.timer, deadline);
+        }
     }
 
     /// Finds or chooses the owner and claims the session provisionally.

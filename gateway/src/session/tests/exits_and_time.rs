@@ -1,5 +1,7 @@
 //! Histories of what happens without a request: exits, and time.
 
+use std::time::Duration;
+
 use super::{
     config,
     script::{CLOSE, SEED, Step::*, TOOL, tell, tell_on},
@@ -262,4 +264,24 @@ fn a_websocket_to_which_its_worker_says_goodbye_is_lost_before_the_exit() {
     assert_eq!(stage.table.counts().lost_total, 1, "counted once");
     stage.end("other");
     assert_eq!(stage.table.counts().lost_total, 1, "an end of its own is no loss");
+}
+
+#[test]
+fn a_shorter_time_holds_for_the_sessions_that_there_are() {
+    let config = config(Kind::Resources);
+    let mut stage = Stage::new(&config);
+    stage.send("1", "POST /seed_session cookie=a");
+    stage.answer("1", "200");
+    stage.end("1");
+    stage.table.expire(stage.now);
+    let mut settings = config.settings.clone();
+    settings.session_idle_timeout *= 2;
+    assert!(!stage.table.set_limits(&settings), "nothing is due earlier");
+    settings.session_idle_timeout = Duration::from_secs(5);
+    assert!(stage.table.set_limits(&settings));
+    stage.table.set_timers_anew(stage.now);
+    stage.table.expire(stage.now + 4_900);
+    assert_eq!(stage.state("a"), "open 0.1");
+    stage.table.expire(stage.now + 5_200);
+    assert_eq!(stage.state("a"), "lost");
 }
