@@ -101,12 +101,9 @@ fn has_half_a_pair(json: &[u8]) -> bool {
         (unit.unwrap_or_default(), rest.len() == 4)
     });
     while let Some((unit, is_followed)) = halves.next() {
+        let is_low = |(low, _): (u16, bool)| (0xDC00..=0xDFFF).contains(&low);
         match unit {
-            0xD800..=0xDBFF if is_followed => {
-                if !halves.next().is_some_and(|(low, _)| (0xDC00..=0xDFFF).contains(&low)) {
-                    return true;
-                }
-            }
+            0xD800..=0xDBFF if is_followed && halves.next().is_some_and(is_low) => {}
             0xD800..=0xDFFF => return true,
             _ => {}
         }
