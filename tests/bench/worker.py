@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import median
 
 BENCH = Path(__file__).resolve().parent
-sys.path.insert(0, str(BENCH.parent / "python"))
+sys.path.insert(0, str(BENCH.parent / "python" / "nemo_gym"))
 
 from gymproc import HOST, Child, Children, entry, free_ports, global_config, stop_on_signals  # noqa: E402
 
