@@ -92,39 +92,6 @@ impl From<Claims> for SessionToken {
     }
 }
 
-/// Whether JSON has an escape for half of a surrogate pair; a damaged one often has.
-fn has_half_a_pair(json: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(json);
-    let mut halves = text.split("\\u").skip(1).map(|rest| {
-        let unit = rest.get(..4).and_then(|digits| u16::from_str_radix(digits, 16).ok());
-        // Nothing stands between the two halves of a pair.
-        (unit.unwrap_or_default(), rest.len() == 4)
-    });
-    while let Some((unit, is_followed)) = halves.next() {
-        let is_low = |(low, _): (u16, bool)| (0xDC00..=0xDFFF).contains(&low);
-        match unit {
-            0xD800..=0xDBFF if is_followed && halves.next().is_some_and(is_low) => {}
-            0xD800..=0xDFFF => return true,
-            _ => {}
-        }
-    }
-    false
-}
-
-#[test]
-fn half_a_pair_is_found() {
-    for (json, has) in [
-        (r#"{"a": "\ud83e\udd80"}"#, false),
-        (r#"{"\ud83e\udd80\ud83e\udd80": 1}"#, false),
-        (r#"{"\ud83eBudd80": 1}"#, true),
-        (r#"{"\ud83e\u00e4": 1}"#, true),
-        (r#"{"\udd80": 1}"#, true),
-        (r#"{"\u00e4": "x"}"#, false),
-    ] {
-        assert_eq!(has_half_a_pair(json.as_bytes()), has, "{json}");
-    }
-}
-
 #[test]
 fn both_sides_make_the_same_of_random_cookies_and_tokens() {
     let Some(python) = peers::python("both_sides_make_the_same_of_random_cookies_and_tokens") else { return };
@@ -206,11 +173,6 @@ impl Seen {
                 *if payload.is_some() { &mut self.cookies_taken } else { &mut self.cookies_refused } += 1;
                 // Starlette reads header bytes as Latin-1.
                 let session_id = payload.as_deref().filter(|_| value.is_ascii()).and_then(session_id);
-                let mut reads = reads;
-                if payload.as_deref().is_some_and(has_half_a_pair) && session_id.is_none() {
-                    // Python reads half a surrogate pair, which is no text. Here the whole object names no session.
-                    reads.iter_mut().for_each(|reads| reads.session_id = None);
-                }
                 let payload = payload.map(|payload| BASE64_STANDARD.encode(payload));
                 self.same(&Some(CookieReads { payload, session_id }), &reads, &what);
                 if let Some(Written { unix, text }) = written {

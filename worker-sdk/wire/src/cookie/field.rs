@@ -17,14 +17,62 @@ pub enum Field<'a> {
 
 /// Returns the top-level field `name` of a JSON object. The last duplicate counts, as in Python.
 ///
-/// Bytes that are not a whole JSON object have no fields. `NaN` and `Infinity` are taken, as Python takes them.
+/// Bytes that are not a whole JSON object have no fields. `NaN`, `Infinity` and half surrogate pairs are taken, as Python
+/// takes them; a string with half a pair is no text, and so absent.
 pub fn string_field<'a>(json: &'a [u8], name: &str) -> Field<'a> {
     // jiter does not look into the strings that it steps over.
     if std::str::from_utf8(json).is_err() {
         return Field::Absent;
     }
-    // An error is not lost here: what cannot be read names nothing.
-    read(json, name).unwrap_or(Field::Absent)
+    // No error is lost here: what cannot be read names nothing.
+    match read(json, name) {
+        Ok(field) => field,
+        Err(_) => with_whole_pairs(json).map_or(Field::Absent, |json| owned(read(&json, name))),
+    }
+}
+
+/// Stands for half a surrogate pair: the last code point, which is no character.
+const HALF: char = '\u{10FFFF}';
+
+/// The same JSON with [`HALF`] for every half of a surrogate pair, which jiter refuses wherever it stands. `None` if
+/// there is none.
+fn with_whole_pairs(json: &[u8]) -> Option<Vec<u8>> {
+    let mut whole = Vec::with_capacity(json.len());
+    let mut has_half = false;
+    let mut at = 0;
+    while let Some(byte) = json.get(at) {
+        let length = match (byte, unit(json, at)) {
+            (b'\\', Some(0xD800..=0xDBFF)) if matches!(unit(json, at + 6), Some(0xDC00..=0xDFFF)) => 12,
+            (b'\\', Some(0xD800..=0xDFFF)) => {
+                whole.extend_from_slice(HALF.encode_utf8(&mut [0; 4]).as_bytes());
+                has_half = true;
+                at += 6;
+                continue;
+            }
+            // A backslash may stand behind one.
+            (b'\\', _) => 2,
+            _ => 1,
+        };
+        whole.extend_from_slice(&json[at..json.len().min(at + length)]);
+        at += length;
+    }
+    has_half.then_some(whole)
+}
+
+/// The UTF-16 unit whose escape stands here.
+fn unit(json: &[u8], at: usize) -> Option<u16> {
+    let digits = json.get(at..at + 6)?.strip_prefix(b"\\u")?;
+    // `from_str_radix` would take a sign.
+    let digits = std::str::from_utf8(digits).ok().filter(|text| !text.starts_with('+'))?;
+    u16::from_str_radix(digits, 16).ok()
+}
+
+fn owned(field: Result<Field<'_>, JiterError>) -> Field<'static> {
+    match field {
+        Ok(Field::Text(text)) if !text.contains(HALF) => Field::Text(Cow::Owned(text.into_owned())),
+        Ok(Field::NotText) => Field::NotText,
+        Ok(Field::Text(_) | Field::Absent) | Err(_) => Field::Absent,
+    }
 }
 
 fn read<'a>(json: &'a [u8], name: &str) -> Result<Field<'a>, JiterError> {
@@ -75,6 +123,12 @@ mod tests {
             (r#"{"id": "\u00e9\n\ud83e\udd80"}"#, text("é\n🦀")),
             (r#"{"id": "é🦀"}"#, text("é🦀")),
             (r#"{"id": ""}"#, text("")),
+            (r#"{"\ud83eBudd80": 1, "id": "a"}"#, text("a")),
+            (r#"{"x": [{"\udd80": "\ud83e\u00e4"}], "id": "\ud83e\udd80"}"#, text("🦀")),
+            (r#"{"x": "\\ud83e \ud83e\ud83e\udd80", "id": 1}"#, Field::NotText),
+            (r#"{"id": "\ud83e", "id": "b"}"#, text("b")),
+            (r#"{"\ud83": 1, "id": "a"}"#, Field::Absent),
+            (r#"{"\u+123\ud83e": 1, "id": "a"}"#, Field::Absent),
             (r#"{"n": NaN, "m": -Infinity, "id": "a"}"#, text("a")),
             (r#"{"id": null}"#, Field::NotText),
             (r#"{"id": {"id": "a"}}"#, Field::NotText),
