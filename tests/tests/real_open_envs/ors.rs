@@ -6,6 +6,7 @@ use serde_json::json;
 use crate::{
     alone,
     front::{Front, WORKERS},
+    most_are_lost_without_owners,
     sessions::{Sessions, Tally, count},
 };
 
@@ -23,16 +24,10 @@ async fn every_ors_session_is_its_own() {
     front.finish().await;
 }
 
-/// What the test above is worth: the same gateway told to balance without owners loses most sessions.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_owners_most_ors_sessions_are_lost() {
-    let Some(python) = Peers::OpenEnvs.python("without_owners_most_ors_sessions_are_lost") else { return };
-    let _alone = alone().await;
-    let balanced = json!({"routes_sessions_to_owner": false});
-    let front = Front::start(python, KIND, SERVER, balanced).await;
-    let tally = Sessions::play(python, CLIENT, &front.url(), 40, &[]).await;
-    assert!(tally.ok < 20, "only {} of 40 sessions were lost", 40 - tally.ok);
-    front.finish().await;
+    let test = "without_owners_most_ors_sessions_are_lost";
+    most_are_lost_without_owners(test, KIND, SERVER, CLIENT).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

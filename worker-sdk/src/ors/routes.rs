@@ -13,13 +13,13 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{any, post};
 use axum::{Extension, Json};
 use futures_util::stream;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::create::create;
 use super::events;
-use super::front::{Core, front, session_id};
+use super::front::{Core, InUse, front, session_id};
 use super::tasks;
 use crate::body::{BodyLimit, Fields, fields, from_fields};
 use crate::errors::{Failure, Invalid, method_not_allowed, spell_allow};
@@ -160,31 +160,28 @@ async fn task_tools(State(core): State<Arc<Core>>, headers: HeaderMap) -> Respon
 }
 
 async fn prompt(State(core): State<Arc<Core>>, headers: HeaderMap) -> Response {
-    let session = match core.session(&headers).await {
-        Ok(session) => session,
-        Err(failure) => return refusal(failure),
-    };
-    if let Err(refused) = session.open.ready().await {
-        return refused;
-    }
-    match session.open.prompt().await {
-        Ok(blocks) => json_reply(&blocks),
-        Err(failure) => refusal(failure),
+    match ready(&core, &headers).await {
+        Ok(session) => reply(session.open.prompt().await),
+        Err(refused) => refused,
     }
 }
 
 async fn messages(State(core): State<Arc<Core>>, headers: HeaderMap) -> Response {
-    let session = match core.session(&headers).await {
-        Ok(session) => session,
-        Err(failure) => return refusal(failure),
-    };
-    if let Err(refused) = session.open.ready().await {
-        return refused;
+    match ready(&core, &headers).await {
+        Ok(session) => reply(session.open.messages().await),
+        Err(refused) => refused,
     }
-    match session.open.messages().await {
-        Ok(messages) => json_reply(&messages),
-        Err(failure) => refusal(failure),
-    }
+}
+
+/// The request's session, once its environment is set up; or the reply that says why not.
+async fn ready(core: &Core, headers: &HeaderMap) -> Result<InUse, Response> {
+    let session = core.session(headers).await.map_err(refusal)?;
+    session.open.ready().await?;
+    Ok(session)
+}
+
+fn reply(blocks: crate::Result<Vec<impl Serialize>>) -> Response {
+    blocks.map_or_else(refusal, |blocks| json_reply(&blocks))
 }
 
 #[derive(Deserialize)]
@@ -201,13 +198,10 @@ async fn call(State(core): State<Arc<Core>>, request: Request) -> Response {
         Ok(apart) => apart,
         Err(refused) => return refused,
     };
-    let session = match core.session(&head.headers).await {
+    let session = match ready(&core, &head.headers).await {
         Ok(session) => session,
-        Err(failure) => return refusal(failure),
+        Err(refused) => return refused,
     };
-    if let Err(refused) = session.open.ready().await {
-        return refused;
-    }
     let ToolCall { name, input, task_id } =
         match body.fields().and_then(|fields| from_fields(&fields, &["body"])) {
             Ok(call) => call,
@@ -229,11 +223,7 @@ async fn score_group(State(core): State<Arc<Core>>, Path(name): Path<String>, re
         Ok(apart) => apart,
         Err(refused) => return refused,
     };
-    let session = match core.session(&head.headers).await {
-        Ok(session) => session,
-        Err(failure) => return refusal(failure),
-    };
-    if let Err(refused) = session.open.ready().await {
+    if let Err(refused) = ready(&core, &head.headers).await {
         return refused;
     }
     let words = format!("Environment {} does not implement score_group", repr(&name));
