@@ -114,7 +114,7 @@ async fn files_and_arguments_that_cannot_be_used() {
         (&[url], &["--seed <FILE>"]),
         (&["--seed", &good], &["<URL>"]),
         (&["127.0.0.1:8000", "--seed", &good], &["http://127.0.0.1:8000"]),
-        (&["https://127.0.0.1:8000", "--seed", &good], &["https is not supported"]),
+        (&["ftp://127.0.0.1:8000", "--seed", &good], &["such as http://127.0.0.1:8000"]),
         (&[url, "--seed", &good, "--timeout-seconds", "0"], &["a number of seconds above 0"]),
     ];
     for (args, words) in cases {

@@ -228,10 +228,10 @@ fn task_range(text: &str) -> Result<TaskRange, String> {
 
 fn http_url(text: &str) -> Result<String, String> {
     let uri: http::Uri = text.parse().map_err(|error| format!("{error}"))?;
-    if uri.scheme_str() == Some("http") && uri.query().is_none() {
+    if matches!(uri.scheme_str(), Some("http" | "https")) && uri.query().is_none() {
         Ok(text.into())
     } else {
-        Err("expected an address such as http://127.0.0.1:8000 (https is not supported)".into())
+        Err("expected an address such as http://127.0.0.1:8000".into())
     }
 }
 

@@ -51,12 +51,16 @@ impl Client {
     pub(super) fn new(url: &str, options: &Options) -> Result<Self, NoReply> {
         let unusable = |why| NoReply { why, unreachable: true };
         let base = Url::parse(url).map_err(|error| unusable(format!("{url} is no URL: {error}")))?;
-        if base.scheme() != "http" {
-            return Err(unusable(format!("{url}: only http:// can be checked")));
-        }
+        let is_tls = match base.scheme() {
+            "http" => false,
+            "https" => true,
+            _ => return Err(unusable(format!("{url}: only http:// and https:// can be checked"))),
+        };
         let http = reqwest::Client::builder()
             .timeout(options.timeout)
             .redirect(Policy::none())
+            // The system's certificates, read only where they are needed.
+            .tls_built_in_root_certs(is_tls)
             // Neither proxies of the environment nor kept connections, which a server may close under a request.
             .no_proxy()
             .pool_max_idle_per_host(0)

@@ -58,7 +58,7 @@ impl TaskClient {
     /// server's as `http://127.0.0.1:8000`. A request may take 30 s, and a reply be of 64 MiB.
     ///
     /// # Errors
-    /// If it is no URL, or not of plain HTTP: `https` and `wss` are not supported.
+    /// If it is no URL, or not of HTTP, with or without TLS (whose certificates are the system's).
     pub fn new(url: &str) -> Result<Self, ClientError> {
         Ok(Self { http: http::Http::new(url)? })
     }

@@ -205,7 +205,8 @@ async fn a_server_that_is_not_there_is_in_the_report() {
     drop(listener);
     for (url, why) in [
         (format!("http://{address}"), "Connection refused"),
-        (format!("https://{address}"), "only http://"),
+        (format!("https://{address}"), "Connection refused"),
+        (format!("ftp://{address}"), "only http:// and https://"),
         ("nowhere".into(), "is no URL"),
     ] {
         let report = check_resources_session_contract(&url, &seed(), &options()).await;

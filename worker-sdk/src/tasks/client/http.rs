@@ -28,8 +28,13 @@ impl Http {
     pub(super) fn new(url: &str) -> Result<Self, ClientError> {
         let base = base(url).map_err(|why| ClientError::Url { url: url.to_owned(), why })?;
         // Neither proxies of the environment nor kept connections: uvicorn closes them under a request after a 500.
-        let client =
-            reqwest::Client::builder().redirect(Policy::none()).no_proxy().pool_max_idle_per_host(0).build();
+        let client = reqwest::Client::builder()
+            .redirect(Policy::none())
+            .no_proxy()
+            .pool_max_idle_per_host(0)
+            // The system's certificates, read only where they are needed.
+            .tls_built_in_root_certs(base.scheme() == "https")
+            .build();
         let client = client.map_err(|error| ClientError::Url { url: url.to_owned(), why: chain(&error) })?;
         Ok(Self { client, base, timeout: TIMEOUT, max_reply_bytes: MAX_REPLY_BYTES })
     }
@@ -100,15 +105,15 @@ impl Http {
 fn base(url: &str) -> Result<Url, String> {
     let mut base = Url::parse(url).map_err(|error| format!("no URL: {error}"))?;
     match base.scheme() {
-        "http" => {}
-        "ws" => {
-            base.set_scheme("http").map_err(|()| "its scheme cannot be changed".to_owned())?;
+        "http" | "https" => {}
+        websocket @ ("ws" | "wss") => {
+            let scheme = if websocket == "ws" { "http" } else { "https" };
+            base.set_scheme(scheme).map_err(|()| "its scheme cannot be changed".to_owned())?;
             let path = base.path().trim_end_matches('/');
             let path = path.strip_suffix("/ws").unwrap_or(path).to_owned();
             base.set_path(&path);
         }
-        "https" | "wss" => return Err("https and wss are not supported; plain HTTP is".to_owned()),
-        other => return Err(format!("{other} is not supported; give an http:// or ws:// address")),
+        other => return Err(format!("{other} is not supported; give an http, https, ws or wss address")),
     }
     base.set_query(None);
     base.set_fragment(None);
@@ -148,6 +153,8 @@ mod tests {
             ("http://h/prefix/", "http://h/prefix/counting_env/task"),
             ("ws://127.0.0.1:8000", "http://127.0.0.1:8000/counting_env/task"),
             ("ws://127.0.0.1:8000/ws?session_id=a", "http://127.0.0.1:8000/counting_env/task"),
+            ("https://h", "https://h/counting_env/task"),
+            ("wss://h/ws", "https://h/counting_env/task"),
             ("ws://h/prefix/ws/", "http://h/prefix/counting_env/task"),
         ] {
             assert_eq!(
@@ -156,7 +163,7 @@ mod tests {
                 "{url}"
             );
         }
-        for url in ["https://h", "wss://h/ws", "ftp://h", "127.0.0.1:8000", "data:x", ""] {
+        for url in ["ftp://h", "127.0.0.1:8000", "data:x", ""] {
             assert!(matches!(Http::new(url), Err(ClientError::Url { .. })), "{url}");
         }
     }
